@@ -1,0 +1,155 @@
+"""The best one-to-one mapping between the nodes of two graphs: most matched nodes plus matched edges.
+
+A node may only stand for a node of its own block, so that most real plans leave nothing to search: a block with one
+node on either side is settled at once, and what remains falls into components that no shared edge connects. Each
+component is bounded, improved by heuristics and, if need be, searched (`_mapping_search`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opencompass_traj.metrics._mapping_problem import (
+    TOLERANCE,
+    Block,
+    Floats,
+    Ints,
+    MappingProblem,
+    Pairs,
+    build_problem,
+)
+from opencompass_traj.metrics._mapping_search import search
+from opencompass_traj.metrics._mapping_small import count_choices, try_all
+
+DEFAULT_BUDGET = 5000
+_FEW = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A mapping and what is known about better ones.
+
+    Attributes:
+        pairs: The mapped pairs (predicted node, golden node), sorted.
+        value: The weight of the mapped pairs plus the weight of the edges that they match.
+        upper: No mapping has a greater value.
+        exact: Whether this one is proved to be best; `upper` is then `value`.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    value: float
+    upper: float
+    exact: bool
+
+
+def best_mapping(
+    blocks: Sequence[Block],
+    pred_adjacency: NDArray[np.bool_],
+    ref_adjacency: NDArray[np.bool_],
+    *,
+    weights: Floats | None = None,
+    hint: Pairs | None = None,
+    budget: float = DEFAULT_BUDGET,
+) -> Mapping:
+    """Map nodes one to one within blocks so that matched nodes plus matched edges weigh the most.
+
+    Args:
+        blocks: Disjoint groups (predicted nodes, golden nodes); only nodes of one group may be mapped to each other.
+        pred_adjacency: Square, no self-loops; whether the predicted edge (row, column) exists.
+        ref_adjacency: The same for the golden graph.
+        weights: The worth of each pair in [0, 1], predicted nodes by rows; 0 forbids the pair. None: 1 inside a block.
+            A matched edge is worth the product of its two pairs' weights.
+        hint: A mapping to start from. It affects the result only where the search is cut short.
+        budget: The number of search nodes; one in a component of n > 20 nodes counts n² / 400.
+
+    Returns:
+        The best mapping, or the best one found with an upper bound.
+    """
+    settled, open_blocks = _settle(blocks, weights)
+    pairs = list(settled)
+    value = _value(settled, pred_adjacency, ref_adjacency, weights)
+    upper = value
+    left = float(budget)
+    for component in _components(open_blocks, pred_adjacency, ref_adjacency):
+        if weights is None and count_choices(component) <= _FEW:
+            found, worth = try_all(component, pred_adjacency, ref_adjacency, settled)
+            pairs, value, upper = pairs + found, value + worth, upper + worth
+            continue
+        problem = build_problem(component, pred_adjacency, ref_adjacency, weights=weights, settled=settled)
+        outcome = search(problem, _start(problem, hint or []), left)
+        left = max(0.0, left - outcome.spent)
+        pairs += problem.pairs(outcome.perm)
+        value += outcome.value
+        upper += outcome.upper
+    return Mapping(tuple(sorted(pairs)), value, upper, upper <= value + TOLERANCE)
+
+
+def _settle(blocks: Sequence[Block], weights: Floats | None) -> tuple[Pairs, list[Block]]:
+    """Take the blocks that leave no choice out of the search. No pair with a weight above 0 is ever a loss."""
+    settled: Pairs = []
+    open_blocks: list[Block] = []
+    for pred, ref in blocks:
+        if len(pred) == len(ref) == 1:
+            if weights is None or weights[pred[0], ref[0]] > 0:
+                settled.append((pred[0], ref[0]))
+        elif pred and ref:
+            open_blocks.append((pred, ref))
+    return settled, open_blocks
+
+
+def _value(pairs: Pairs, pred: NDArray[np.bool_], ref: NDArray[np.bool_], weights: Floats | None) -> float:
+    if not pairs:
+        return 0.0
+    rows, cols = (np.array(side, dtype=np.intp) for side in zip(*pairs, strict=True))
+    worth = np.ones(len(rows)) if weights is None else weights[rows, cols]
+    edges = (pred[np.ix_(rows, rows)] & ref[np.ix_(cols, cols)]).astype(np.float64)
+    return float(worth.sum() + worth @ edges @ worth)
+
+
+def _components(blocks: list[Block], pred: NDArray[np.bool_], ref: NDArray[np.bool_]) -> list[list[Block]]:
+    """Group the blocks between which both graphs have an edge in the same direction; the smallest group first."""
+    if not blocks:
+        return []
+    if len(blocks) == 1 or count_choices(blocks) <= _FEW:
+        return [blocks]
+    shared = _linked([block[0] for block in blocks], pred) & _linked([block[1] for block in blocks], ref)
+    near = (shared | shared.T).tolist()
+    groups: list[list[Block]] = []
+    waiting = dict.fromkeys(range(len(blocks)))
+    while waiting:
+        group = [waiting.popitem()[0]]
+        for member in group:
+            found = [other for other in waiting if near[member][other]]
+            group += found
+            for other in found:
+                del waiting[other]
+        groups.append([blocks[i] for i in sorted(group)])
+    return sorted(groups, key=lambda group: sum(max(len(a), len(b)) for a, b in group))
+
+
+def _linked(groups: list[Sequence[int]], adjacency: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    order = np.concatenate([np.asarray(group, dtype=np.intp) for group in groups])
+    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
+    inner = adjacency[np.ix_(order, order)]
+    linked: NDArray[np.bool_] = np.logical_or.reduceat(np.logical_or.reduceat(inner, starts, axis=0), starts, axis=1)
+    return linked
+
+
+def _start(problem: MappingProblem, hint: Pairs) -> Ints:
+    """Follow the hint where it applies, and keep the order of the nodes where it says nothing."""
+    wanted = dict(hint)
+    slot_of = {int(node): slot for slot, node in enumerate(problem.ref_nodes) if node >= 0}
+    perm = np.empty(problem.size, dtype=np.intp)
+    for part in problem.slices:
+        free = dict.fromkeys(range(part.start, part.stop))
+        for row, node in enumerate(problem.pred_nodes[part].tolist(), part.start):
+            slot = slot_of.get(wanted.get(node, -1), -1)
+            perm[row] = slot if slot in free else -1
+            free.pop(slot, None)
+        rest = iter(free)
+        perm[part] = [slot if slot >= 0 else next(rest) for slot in perm[part].tolist()]
+    return perm

@@ -1,0 +1,148 @@
+import itertools
+import random
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from opencompass_traj.metrics.causal import causal_fidelity, transitive_closure
+from opencompass_traj.plan import StepGraph
+from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
+from tests.metrics.mapping_reference import all_mappings, chain, random_graph, shuffled
+
+DIAMOND = StepGraph(('A', 'B', 'C', 'D'), frozenset({(0, 1), (0, 2), (1, 3), (2, 3)}))
+
+
+def closure_pairs(graph):
+    built = nx.DiGraph(sorted(graph.edges))
+    return frozenset(nx.transitive_closure(built).edges)
+
+
+@pytest.mark.parametrize(
+    ('names', 'golden', 'kept', 'pairs'),
+    [
+        ('ABCD', DIAMOND, 5, 5),
+        ('ACBD', DIAMOND, 5, 5),
+        ('DCBA', DIAMOND, 0, 5),
+        ('ABD', DIAMOND, 3, 5),
+        ('BACD', DIAMOND, 4, 5),
+        ('', DIAMOND, 0, 5),
+        ('AXBXC', chain(*'ABC'), 3, 3),
+        # The middle step is lost, yet A still comes before C.
+        ('AC', chain(*'ABC'), 1, 3),
+        # A repeated step counts once, where it serves best.
+        ('BAB', chain(*'AB'), 1, 1),
+        # No order demanded: the golden steps that occur.
+        ('BA', StepGraph(('A', 'B')), 2, 2),
+        ('AAX', StepGraph(('A', 'B', 'A')), 2, 3),
+        ('X', StepGraph(('A',)), 0, 1),
+    ],
+)
+def test_literal_values(names, golden, kept, pairs):
+    result = causal_fidelity(tuple(names), golden)
+    assert (result.kept, result.pairs, result.exact) == (kept, pairs, True)
+    assert result.lower == result.fidelity == result.upper == kept / pairs
+    assert type(result.fidelity) is float
+
+
+def test_an_empty_golden_graph_is_kept_by_anything():
+    assert causal_fidelity((), StepGraph(())).fidelity == 1.0
+    assert causal_fidelity(('A',), StepGraph(())).fidelity == 1.0
+
+
+def test_calls_made_together_are_not_in_order():
+    golden = chain('A', 'B')
+    assert causal_fidelity(('A', 'B'), golden, rank=(4, 7)).fidelity == 1.0
+    assert causal_fidelity(('A', 'B'), golden, rank=(4, 4)).fidelity == 0.0
+    with pytest.raises(ValueError, match='one rank for each'):
+        causal_fidelity(('A', 'B'), golden, rank=(1, 2, 3))
+
+
+@pytest.mark.parametrize('edges', [{(0, 1), (1, 0)}, {(0, 1), (1, 2), (2, 1)}])
+def test_a_golden_cycle_is_an_error(edges):
+    with pytest.raises(ValueError, match='without cycles'):
+        causal_fidelity(('A',), StepGraph(('A', 'B', 'C'), frozenset(edges)))
+
+
+@pytest.mark.parametrize('edge', [(0, 3), (-1, 0), (2, 2)])
+def test_a_wrong_edge_is_an_error(edge):
+    with pytest.raises(ValueError, match='expected edges between two different nodes'):
+        causal_fidelity(('A',), StepGraph(('A', 'B', 'C'), frozenset({edge})))
+
+
+def test_closure_equals_networkx():
+    rng = random.Random(1)
+    for _ in range(200):
+        graph = shuffled(rng, random_graph(rng, 12, 'A', acyclic=True))
+        edges = np.zeros((len(graph.names),) * 2, dtype=bool)
+        for pair in graph.edges:
+            edges[pair] = True
+        before = edges.copy()
+        closure = transitive_closure(edges)
+        assert set(zip(*(axis.tolist() for axis in np.nonzero(closure)), strict=True)) == closure_pairs(graph)
+        assert (edges == before).all()
+
+
+def test_equals_brute_force():
+    rng = random.Random(2)
+    for _ in range(600):
+        labels = 'ABC'[: rng.randint(1, 3)]
+        golden = shuffled(rng, random_graph(rng, 5, labels, acyclic=True))
+        names = tuple(rng.choice('ABC') for _ in range(rng.randint(0, 5)))
+        rank = [rng.randint(0, 4) for _ in names]
+        result = causal_fidelity(names, golden, rank=rank)
+        wanted = closure_pairs(golden)
+        if not wanted:
+            continue
+        allowed = [[j for j, name in enumerate(golden.names) if name == step] for step in names]
+        best = max(
+            sum(rank[a] < rank[b] and (mapping[a], mapping[b]) in wanted for a, b in itertools.permutations(mapping, 2))
+            for mapping in all_mappings(allowed, len(names))
+        )
+        assert (result.kept, result.pairs, result.exact) == (best, len(wanted), True)
+
+
+@pytest.mark.parametrize('budget', [0, 2, 10])
+def test_bounds_bracket_the_exact_value(budget):
+    rng = random.Random(3)
+    for _ in range(150):
+        golden = random_graph(rng, 9, 'AB', 0.4, acyclic=True)
+        names = tuple(rng.choice('AB') for _ in range(8))
+        exact = causal_fidelity(names, golden, budget=10**6)
+        cut = causal_fidelity(names, golden, budget=budget)
+        assert exact.exact
+        assert cut.lower == cut.fidelity
+        assert cut.lower <= exact.fidelity <= cut.upper <= 1
+
+
+def test_every_legal_order_keeps_everything():
+    rng = random.Random(4)
+    for _ in range(200):
+        golden = random_graph(rng, 10, 'ABC', acyclic=True)
+        other = shuffled(rng, golden)
+        built = nx.DiGraph(sorted(other.edges))
+        built.add_nodes_from(range(len(other.names)))
+        names = tuple(other.names[node] for node in nx.topological_sort(built))
+        assert causal_fidelity(names, golden).fidelity == 1.0
+
+
+@pytest.mark.parametrize('graphs', [teval_graphs, worfbench_graphs])
+def test_real_plans_are_exact(graphs):
+    rng = random.Random(5)
+    for golden in graphs():
+        if any(i > j for i, j in golden.edges):
+            continue
+        itself = causal_fidelity(golden.names, golden)
+        assert (itself.fidelity, itself.exact) == (1.0, True)
+        assert causal_fidelity(with_faults(rng, golden, 3).names, golden).exact
+
+
+def test_a_long_chain_with_all_its_pairs():
+    rng = random.Random(6)
+    tools = [f'tool {number}' for number in range(20)]
+    names = [rng.choice(tools) for _ in range(500)]
+    golden = chain(*names)
+    assert causal_fidelity(names, golden).fidelity == 1.0
+    other = causal_fidelity([rng.choice(tools) for _ in range(500)], golden)
+    assert other.pairs == 500 * 499 // 2
+    assert 0 < other.lower <= other.fidelity <= other.upper <= 1
