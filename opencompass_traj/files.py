@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opencompass_traj.embedding import PACKAGE_PREFIX, package_folder
-from opencompass_traj.parsing.golden import golden_problems
+from opencompass_traj.parsing.golden import golden_problems, parse_golden
 
 MAX_NAMED_PROBLEMS = 50
 DEFAULT_INSTRUCTION = (
@@ -29,7 +29,8 @@ class Task:
         id: Unique within its file.
         prompt: What the agent is asked; unique within its file.
         messages: The chat that leads up to the agent's answer: `role` and `content`.
-        record: T-Eval's record: `id`, `meta`, `ground_truth`, and what else the file had.
+        record: T-Eval's record: `id`, `meta`, `ground_truth`, and what else the file had; every golden step has an `id`
+            and `args`, as T-Eval's reader wants.
     """
 
     id: str
@@ -87,8 +88,9 @@ def read_tasks(path: str, *, instruction: str = DEFAULT_INSTRUCTION) -> list[Tas
     problems = _task_problems(rows)
     if problems:
         raise ValueError(_listed(f'{file}: the golden file is unsound', problems))
+    rows = [(key, {**row, 'id': key, 'ground_truth': _steps(row['ground_truth'])}) for key, row in rows]
     queries = Counter(_query(row) for _, row in rows)
-    tools = sorted({step['name'] for _, row in rows for step in _steps(row)})
+    tools = sorted({step['name'] for _, row in rows for step in row['ground_truth']})
     return [_task(key, row, queries, tools, instruction) for key, row in rows]
 
 
@@ -178,25 +180,31 @@ def _task_problems(rows: Sequence[tuple[str, dict[str, Any]]]) -> list[str]:
 
 
 def _task(key: str, row: dict[str, Any], queries: Counter[str], tools: list[str], instruction: str) -> Task:
-    record = {**row, 'id': key}
     chat = _chat(row)
     if chat is not None:
-        return Task(key, chat[-1]['content'], chat, record)
+        return Task(key, chat[-1]['content'], chat, row)
     query = _query(row)
     prompt = query if query and queries[query] == 1 else f'{query} [{key}]'.strip()
     listing = '\n'.join(f'- {_text(tool)}' for tool in row.get('tools', tools))
     system = {'role': 'system', 'content': instruction.replace('{tools}', listing)}
-    return Task(key, prompt, (system, {'role': 'user', 'content': prompt}), record)
+    return Task(key, prompt, (system, {'role': 'user', 'content': prompt}), row)
 
 
 def _query(row: Mapping[str, Any]) -> str:
     return str(row.get('query', '')).strip()
 
 
-def _steps(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    steps = row['ground_truth']
-    read: list[dict[str, Any]] = json.loads(steps) if isinstance(steps, str) else steps
-    return read
+def _steps(golden: object) -> list[dict[str, Any]]:
+    """A sound golden plan with the `id` and `args` that T-Eval's reader wants of every step."""
+    return [
+        {
+            'id': step.id,
+            'name': step.name,
+            'args': step.args,
+            **({} if step.prev is None else {'prev': list(step.prev)}),
+        }
+        for step in parse_golden(golden, where='golden plan').steps
+    ]
 
 
 def _chat(row: Mapping[str, Any]) -> tuple[dict[str, str], ...] | None:

@@ -17,8 +17,8 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
     """Replays the answers that an agent gave before, so that its runs are compared without inference.
 
     Args:
-        path: The recording; see `files.read_recording`.
-        tasks: The golden file or files that the recording answers; the same `path` as the dataset's.
+        path: The recording, or one for each file of `tasks`; see `files.read_recording`.
+        tasks: The golden file that the recording answers, the same `path` as the dataset's; or a list of them.
         missing: What to do where a task has no recorded answer: `error`, or `unreadable`: it is logged, and counts as
             an answer that cannot be read, which scores 0.
         extra: What to do with recorded answers that belong to no task: `error`, or `ignore`: they are logged.
@@ -31,22 +31,22 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
 
     def __init__(
         self,
-        path: str,
+        path: str | Sequence[str],
         tasks: str | Sequence[str],
         *,
         missing: str = 'error',
         extra: str = 'error',
         max_seq_len: int = 1_000_000,
     ) -> None:
-        super().__init__(path=path, max_seq_len=max_seq_len)
+        recordings, golden = _as_list(path), _as_list(tasks)
+        if len(recordings) != len(golden):
+            raise ValueError(f'expected a recording for each golden file, got {len(recordings)} and {len(golden)}')
+        super().__init__(path=', '.join(recordings), max_seq_len=max_seq_len)
         _one_of('missing', missing, ('error', 'unreadable'))
         _one_of('extra', extra, ('error', 'ignore'))
-        answers = read_recording(path)
-        asked = [task for file in ([tasks] if isinstance(tasks, str) else tasks) for task in read_tasks(file)]
-        absent, unknown = pairing_problems(list(answers), [task.id for task in asked])
-        _report(path, 'no recorded answer for', absent, fatal=missing == 'error')
-        _report(path, 'recorded answers to no task:', unknown, fatal=extra == 'error')
-        self._answers = {task.prompt: answers.get(task.id, '') for task in asked}
+        self._answers: dict[str, str] = {}
+        for recording, file in zip(recordings, golden, strict=True):
+            self._add(recording, file, missing_is_fatal=missing == 'error', extra_is_fatal=extra == 'error')
 
     def generate_from_template(self, templates: Sequence[Any], max_out_len: int = 0, **_options: Any) -> list[str]:
         """Answer each chat or prompt with what was recorded for it.
@@ -64,10 +64,24 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
         """Length in words, for OpenCompass' batching."""
         return len(prompt.split())
 
+    def _add(self, recording: str, golden: str, *, missing_is_fatal: bool, extra_is_fatal: bool) -> None:
+        answers, asked = read_recording(recording), read_tasks(golden)
+        absent, unknown = pairing_problems(list(answers), [task.id for task in asked])
+        _report(recording, 'no recorded answer for', absent, fatal=missing_is_fatal)
+        _report(recording, 'recorded answers to no task:', unknown, fatal=extra_is_fatal)
+        for task in asked:
+            answer = answers.get(task.id, '')
+            if self._answers.setdefault(task.prompt, answer) != answer:
+                raise ValueError(f'{golden}: sample {task.id!r} has the prompt of another sample, and another answer')
+
     def _answer(self, prompt: str) -> str:
         if prompt not in self._answers:
             raise ValueError(f'{self.path}: no task of `tasks` is asked by {prompt!r:.200}')
         return self._answers[prompt]
+
+
+def _as_list(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
 
 
 def _last_text(template: Any) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from opencompass_traj.matching import step_texts
 from opencompass_traj.metrics import causal, dag, partial_order, plan_match
-from opencompass_traj.metrics.sequence import Mode, check_mode, sequence_edit
+from opencompass_traj.metrics.sequence import Mode, SequenceEdit, check_mode, sequence_edit, soft_levenshtein
 from opencompass_traj.scoring.comparison import Comparison
 
 
@@ -104,18 +104,23 @@ class SequenceSimilarity(Metric):
 
     Args:
         mode: `levenshtein`, the default, or `indel`: `2·LCS / (n_pred + n_ref)`, which a redundant step never raises.
+        soft: Whether replacing a step costs 1 less the similarity of the two steps instead of 1. Levenshtein only;
+            needs an encoder.
     """
 
     rates = ('sequence_similarity', 'optimal_rate')
     counts = ('redundant_steps', 'missing_steps')
 
-    def __init__(self, mode: Mode = 'levenshtein') -> None:
+    def __init__(self, mode: Mode = 'levenshtein', *, soft: bool = False) -> None:
         check_mode(mode)
+        if soft and mode != 'levenshtein':
+            raise ValueError(f"expected `mode` 'levenshtein' with `soft`, got {mode!r}")
         self.mode: Mode = mode
+        self.soft = self.uses_embeddings = soft
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
-        edit = sequence_edit(comparison.pred.names, comparison.ref.names, mode=self.mode)
+        edit = self._edit(comparison)
         return {
             'sequence_similarity': edit.similarity,
             'optimal_rate': float(edit.similarity == 1 and not edit.redundant),
@@ -126,6 +131,11 @@ class SequenceSimilarity(Metric):
                 for step in edit.alignment
             ],
         }
+
+    def _edit(self, comparison: Comparison) -> SequenceEdit:
+        if self.soft:
+            return soft_levenshtein(np.minimum(comparison.similarity, 1.0))
+        return sequence_edit(comparison.pred.names, comparison.ref.names, mode=self.mode)
 
 
 class PartialOrderSimilarity(Metric):
