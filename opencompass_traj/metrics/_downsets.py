@@ -60,17 +60,24 @@ def first_level(preds: Sequence[int]) -> dict[int, int]:
 
 
 def next_level(
-    level: Mapping[int, int], preds: Sequence[int], following: Sequence[Sequence[int]]
+    level: Mapping[int, int],
+    preds: Sequence[int],
+    following: Sequence[Sequence[int]],
+    *,
+    limit: int | None = None,
 ) -> tuple[dict[int, int], Covers]:
     """Grow every down-set of a level by each node that may be added.
 
     Returns:
-        The next level (empty after the whole set), in the order in which its sets are met first, and its covers.
+        The next level (empty after the whole set), in the order in which its sets are met first, and its covers; not
+        all of them if they are more than `limit`, but more than `limit` sets then.
     """
     grown: dict[int, int] = {}
     index: dict[int, int] = {}
     covers = Covers([], [], [])
     for lower, (mask, free) in enumerate(level.items()):
+        if limit is not None and len(grown) > limit:
+            break
         for v in bits(free):
             larger = mask | 1 << v
             if larger not in index:

@@ -20,10 +20,15 @@ from opencompass_traj.metrics.poset import chain_partition, count_downsets, is_c
 
 # Larger than any sum of costs, and twice itself still fits into 64 bits.
 FORBIDDEN = 1 << 61
-# How many candidates a beam may look at for each cell of the budget: as many as an exact run does on a wide graph.
+# Cells: room for 8,192 down-sets (the most in T-Eval's and WorFBench's golden plans) beside 240 predicted steps.
+DEFAULT_BUDGET = 2_000_000
+# For each cell of the budget, how many a beam may keep, and how many it may look at: its order is only a guess, so
+# that a few more cells buy a better bound.
+_BEAM_CELLS = 4
 _BEAM_WORK = 24
 
 Ints = NDArray[np.int64]
+Links = tuple[tuple[int | None, int | None], ...]
 
 
 class Costs(NamedTuple):
@@ -48,7 +53,7 @@ class AlignedOrders(NamedTuple):
         exact: Whether no alignment of any two legal orders is cheaper.
     """
 
-    links: tuple[tuple[int | None, int | None], ...]
+    links: Links
     exact: bool
 
 
@@ -84,8 +89,9 @@ def align_orders(pred_preds: Sequence[int], ref_preds: Sequence[int], costs: Cos
         ref_preds: The golden partial order.
         costs: Costs; more than one pair in a row of `costs.pair` may be allowed.
         budget: Number of cells that may be filled, at least 1. Where the golden down-sets times the predicted ones are
-            more, each level keeps only a few of its golden down-sets, the most promising ones, and a
-            predicted side with too many down-sets of its own is taken in one of its legal orders.
+            more, each level keeps only a few of its golden down-sets, the most promising ones, with at most four times
+            as many cells in all; a predicted side with too many down-sets of its own is taken in one of its legal
+            orders.
 
     Returns:
         The alignment; exact if all cells fitted into the budget.
@@ -93,20 +99,24 @@ def align_orders(pred_preds: Sequence[int], ref_preds: Sequence[int], costs: Cos
     Complexity:
         O(cells · width) time in numpy, 8 bytes a cell.
     """
-    n_ref = len(ref_preds)
-    room = max(1, budget // (n_ref + 1))
+    room = max(1, budget // (len(ref_preds) + 1))
     fits = is_chain(pred_preds) or count_downsets(pred_preds, limit=room) <= room
     columns = _columns(pred_preds if fits else _chain_of(pred_preds))
     room = budget // len(columns.sizes)
-    exact = fits and count_downsets(ref_preds, limit=room) <= room
-    width = None if exact else _beam_width(ref_preds, room)
-    rows, levels = _fill(ref_preds, columns, costs, width=width)
-    return AlignedOrders(tuple(reversed(_trace(rows, levels, columns, costs))), exact)
+    if count_downsets(ref_preds, limit=room) <= room:
+        return AlignedOrders(_solve(ref_preds, columns, costs), fits)
+    return AlignedOrders(_solve(ref_preds, columns, costs, width=_beam_width(ref_preds, room)), exact=False)
+
+
+def _solve(preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int | None = None) -> Links:
+    rows, levels = _fill(preds, columns, costs, width=width)
+    return tuple(reversed(_trace(rows, levels, columns, costs)))
 
 
 def _beam_width(preds: Sequence[int], room: int) -> int:
-    # A set is grown by at most as many steps as the largest antichain has; work, not memory, is what limits a beam.
-    return max(1, _BEAM_WORK * room // ((len(preds) + 1) * len(chain_partition(preds))))
+    # A set is grown by at most as many steps as the largest antichain has.
+    widest = max(1, len(chain_partition(preds)))
+    return max(1, min(_BEAM_CELLS * room, _BEAM_WORK * room // widest) // (len(preds) + 1))
 
 
 def _chain_of(preds: Sequence[int]) -> list[int]:

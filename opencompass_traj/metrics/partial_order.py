@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opencompass_traj.metrics._order_dp import FORBIDDEN, Costs, align_orders
+from opencompass_traj.metrics._order_dp import DEFAULT_BUDGET, FORBIDDEN, Costs, align_orders
 from opencompass_traj.metrics.poset import (
     chain_partition,
     extend_order,
@@ -30,7 +30,7 @@ from opencompass_traj.metrics.sequence import (
 )
 from opencompass_traj.plan import StepGraph
 
-DEFAULT_BUDGET = 4_000_000
+__all__ = ['DEFAULT_BUDGET', 'PartialOrderEdit', 'partial_order_similarity']
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +120,10 @@ def partial_order_similarity(
 
     Returns:
         Exact within the budget, and beyond it wherever the bounds meet. Else `lower` is the similarity to a legal order
-        that was found by keeping the most promising down-sets of each size, and `upper` follows from the tools that
-        both sides have and from the golden graph's chains. The exact value does not depend on how golden nodes are
-        numbered; bounds that do not meet may. Both sides empty: 1; one empty: 0.
+        that was found by keeping only the most promising down-sets of each size (with at most four times the budget's
+        cells), and `upper` follows from the tools that both sides have and from the golden graph's chains. The exact
+        value does not depend on how golden nodes are numbered; bounds that do not meet may. Both sides empty: 1; one
+        empty: 0.
 
     Raises:
         ValueError: If `mode` is unknown, `rank` has another length than `pred_names`, `budget` is below 1, or the

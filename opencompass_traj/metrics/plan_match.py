@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from opencompass_traj.metrics._order_dp import FORBIDDEN, Costs, align_orders
+from opencompass_traj.metrics._order_dp import DEFAULT_BUDGET, FORBIDDEN, Costs, align_orders
 from opencompass_traj.metrics.poset import (
     chain_partition,
     maximum_antichain,
@@ -22,7 +22,8 @@ from opencompass_traj.metrics.poset import (
 from opencompass_traj.metrics.prf import PrecisionRecallF1, precision_recall_f1
 from opencompass_traj.metrics.sequence import similarity_matrix
 
-DEFAULT_BUDGET = 4_000_000
+__all__ = ['DEFAULT_BUDGET', 'PlanMatch', 'plan_match']
+
 # Similarities are compared in steps of 2^-30, so that sums are whole numbers and equal ones are equal.
 _RESOLUTION_BITS = 30
 

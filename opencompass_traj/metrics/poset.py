@@ -9,7 +9,7 @@ moment of a legal order.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, combinations
 
 from opencompass_traj.metrics._chains import chain_partition, maximum_antichain
 from opencompass_traj.metrics._downsets import bits, first_level, immediate_successors, next_level, transpose
@@ -51,22 +51,7 @@ def transitive_closure(n: int, edges: Iterable[tuple[int, int]]) -> tuple[int, .
         >>> [bin(mask) for mask in transitive_closure(3, [(0, 1), (1, 2)])]
         ['0b0', '0b1', '0b11']
     """
-    direct = _direct_predecessors(n, edges)
-    waiting = [mask.bit_count() for mask in direct]
-    following = transpose(direct)
-    preds = [0] * n
-    ready = [v for v in range(n) if not waiting[v]]
-    for u in ready:
-        for v in bits(following[u]):
-            preds[v] |= preds[u] | 1 << u
-            waiting[v] -= 1
-            if not waiting[v]:
-                ready.append(v)
-    if len(ready) < n:
-        raise ValueError(
-            f'expected a graph without cycles, but node {_node_on_cycle(direct, waiting)} depends on itself'
-        )
-    return tuple(preds)
+    return _close(_direct_predecessors(n, edges))
 
 
 def topological_order(preds: Sequence[int]) -> tuple[int, ...]:
@@ -92,12 +77,14 @@ def is_legal_order(order: Sequence[int], preds: Sequence[int]) -> bool:
         >>> is_legal_order((0, 2, 1), (0, 1, 1)), is_legal_order((1, 0, 2), (0, 1, 1))
         (True, False)
     """
+    if sorted(order) != list(range(len(preds))):
+        return False
     done = 0
     for v in order:
-        if preds[v] & ~done or done >> v & 1:
+        if preds[v] & ~done:
             return False
         done |= 1 << v
-    return len(order) == len(preds)
+    return True
 
 
 def extend_order(part: Iterable[int], preds: Sequence[int]) -> tuple[int, ...]:
@@ -180,12 +167,14 @@ def count_downsets(preds: Sequence[int], *, limit: int) -> int:
         >>> count_downsets((0, 0, 0), limit=100), count_downsets((0, 0, 0), limit=5)
         (8, 6)
     """
-    total = 0
-    for level in downset_levels(preds):
-        total += len(level)
+    following = immediate_successors(preds)
+    level, total = first_level(preds), 1
+    for _ in preds:
         if total > limit:
             return limit + 1
-    return total
+        level = next_level(level, preds, following, limit=limit - total)[0]
+        total += len(level)
+    return min(total, limit + 1)
 
 
 def order_twins(preds: Sequence[int], labels: Sequence[Hashable]) -> tuple[int, ...]:
@@ -193,6 +182,7 @@ def order_twins(preds: Sequence[int], labels: Sequence[Hashable]) -> tuple[int, 
 
     If `u` and `v` share a label, all that must precede `u` must precede `v` too and all that must follow `v` must
     follow `u`, then in a legal order with `v` before `u` the two may change places: the same labels in the same order.
+    Each such exchange leaves fewer pairs the wrong way round, so that all these pairs can be ordered at once.
 
     Args:
         preds: The partial order.
@@ -202,31 +192,41 @@ def order_twins(preds: Sequence[int], labels: Sequence[Hashable]) -> tuple[int, 
         A partial order that contains `preds` and whose legal orders spell exactly the same label sequences.
 
     Complexity:
-        O(n²) mask operations within the labels' groups, and O(n) for each added pair.
+        O(n²) mask operations, on pairs with one label only.
 
     Example:
         >>> order_twins((0, 0, 0), 'aba')
         (0, 0, 1)
     """
-    below, above = list(preds), list(transpose(preds))
+    after = transpose(preds)
     groups: dict[Hashable, list[int]] = {}
-    for v in topological_order(preds):
+    # Whoever may have to go first comes first here, and equals stand by index.
+    for v in sorted(range(len(preds)), key=lambda v: (preds[v].bit_count(), -after[v].bit_count(), v)):
         groups.setdefault(labels[v], []).append(v)
+    narrowed = list(preds)
     for members in groups.values():
-        # Nearest neighbours first: most of the other pairs are then ordered already.
-        for gap in range(1, len(members)):
-            for u, v in zip(members, members[gap:], strict=False):
-                if not below[u] & ~below[v] and not above[v] & ~above[u] and not below[v] >> u & 1:
-                    _add_pair(u, v, below, above)
-    return tuple(below)
+        for u, v in combinations(members, 2):
+            if not preds[u] & ~preds[v] and not after[v] & ~after[u]:
+                narrowed[v] |= 1 << u
+    return _close(narrowed)
 
 
-def _add_pair(u: int, v: int, below: list[int], above: list[int]) -> None:
-    lower, upper = below[u] | 1 << u, above[v] | 1 << v
-    for x in bits(lower):
-        above[x] |= upper
-    for y in bits(upper):
-        below[y] |= lower
+def _close(direct: Sequence[int]) -> tuple[int, ...]:
+    waiting = [mask.bit_count() for mask in direct]
+    following = transpose(direct)
+    preds = [0] * len(direct)
+    ready = [v for v, count in enumerate(waiting) if not count]
+    for u in ready:
+        for v in bits(following[u]):
+            preds[v] |= preds[u] | 1 << u
+            waiting[v] -= 1
+            if not waiting[v]:
+                ready.append(v)
+    if len(ready) < len(direct):
+        raise ValueError(
+            f'expected a graph without cycles, but node {_node_on_cycle(direct, waiting)} depends on itself'
+        )
+    return tuple(preds)
 
 
 def _direct_predecessors(n: int, edges: Iterable[tuple[int, int]]) -> list[int]:
