@@ -7,14 +7,14 @@ component is bounded, improved by heuristics and, if need be, searched (`_mappin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_traj.metrics._mapping_problem import (
-    TOLERANCE,
+    PROOF,
     Block,
     Floats,
     Ints,
@@ -23,10 +23,10 @@ from opencompass_traj.metrics._mapping_problem import (
     build_problem,
 )
 from opencompass_traj.metrics._mapping_search import search
-from opencompass_traj.metrics._mapping_small import count_choices, try_all
+from opencompass_traj.metrics._mapping_small import map_small
 
 DEFAULT_BUDGET = 5000
-_FEW = 120
+_FEW_NODES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def best_mapping(
     ref_adjacency: NDArray[np.bool_],
     *,
     weights: Floats | None = None,
-    hint: Pairs | None = None,
+    hint: Callable[[], Pairs] = list,
     budget: float = DEFAULT_BUDGET,
 ) -> Mapping:
     """Map nodes one to one within blocks so that matched nodes plus matched edges weigh the most.
@@ -63,29 +63,34 @@ def best_mapping(
         ref_adjacency: The same for the golden graph.
         weights: The worth of each pair in [0, 1], predicted nodes by rows; 0 forbids the pair. None: 1 inside a block.
             A matched edge is worth the product of its two pairs' weights.
-        hint: A mapping to start from. It affects the result only where the search is cut short.
+        hint: Gives a mapping to start from, if asked. It affects the result only where the search is cut short.
         budget: The number of search nodes; one in a component of n > 20 nodes counts n² / 400.
 
     Returns:
         The best mapping, or the best one found with an upper bound.
+
+    Raises:
+        ValueError: If the budget is negative.
     """
+    if not budget >= 0:
+        raise ValueError(f'expected budget >= 0, got {budget}')
     settled, open_blocks = _settle(blocks, weights)
     pairs = list(settled)
     value = _value(settled, pred_adjacency, ref_adjacency, weights)
     upper = value
     left = float(budget)
     for component in _components(open_blocks, pred_adjacency, ref_adjacency):
-        if weights is None and count_choices(component) <= _FEW:
-            found, worth = try_all(component, pred_adjacency, ref_adjacency, settled)
-            pairs, value, upper = pairs + found, value + worth, upper + worth
+        small = map_small(component, pred_adjacency, ref_adjacency, settled) if weights is None else None
+        if small is not None:
+            pairs, value, upper = pairs + small[0], value + small[1], upper + small[1]
             continue
         problem = build_problem(component, pred_adjacency, ref_adjacency, weights=weights, settled=settled)
-        outcome = search(problem, _start(problem, hint or []), left)
+        outcome = search(problem, _start(problem, hint()), left)
         left = max(0.0, left - outcome.spent)
         pairs += problem.pairs(outcome.perm)
         value += outcome.value
         upper += outcome.upper
-    return Mapping(tuple(sorted(pairs)), value, upper, upper <= value + TOLERANCE)
+    return Mapping(tuple(sorted(pairs)), value, upper, upper <= value + PROOF)
 
 
 def _settle(blocks: Sequence[Block], weights: Floats | None) -> tuple[Pairs, list[Block]]:
@@ -105,16 +110,18 @@ def _value(pairs: Pairs, pred: NDArray[np.bool_], ref: NDArray[np.bool_], weight
     if not pairs:
         return 0.0
     rows, cols = (np.array(side, dtype=np.intp) for side in zip(*pairs, strict=True))
-    worth = np.ones(len(rows)) if weights is None else weights[rows, cols]
-    edges = (pred[np.ix_(rows, rows)] & ref[np.ix_(cols, cols)]).astype(np.float64)
-    return float(worth.sum() + worth @ edges @ worth)
+    edges = pred[rows][:, rows] & ref[cols][:, cols]
+    if weights is None:
+        return float(len(pairs) + np.count_nonzero(edges))
+    worth = weights[rows, cols]
+    return float(worth.sum() + worth @ edges.astype(np.float64) @ worth)
 
 
 def _components(blocks: list[Block], pred: NDArray[np.bool_], ref: NDArray[np.bool_]) -> list[list[Block]]:
     """Group the blocks between which both graphs have an edge in the same direction; the smallest group first."""
     if not blocks:
         return []
-    if len(blocks) == 1 or count_choices(blocks) <= _FEW:
+    if len(blocks) == 1 or sum(len(ref) for _, ref in blocks) <= _FEW_NODES:
         return [blocks]
     shared = _linked([block[0] for block in blocks], pred) & _linked([block[1] for block in blocks], ref)
     near = (shared | shared.T).tolist()

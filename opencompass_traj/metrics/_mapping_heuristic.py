@@ -7,6 +7,8 @@ from scipy.optimize import linear_sum_assignment
 
 from opencompass_traj.metrics._mapping_problem import TOLERANCE, Floats, Ints, MappingProblem
 
+_MOST_SWAPS = 2000
+
 
 def improve(problem: MappingProblem, perm: Ints, target: float) -> Ints:
     """Improve a permutation until it reaches `target` or neither kind of move helps.
@@ -44,7 +46,7 @@ def _swap(problem: MappingProblem, perm: Ints) -> Ints:
     """Exchange the partners of two slots of a block, the best exchange first, until none helps."""
     perm = perm.copy()
     slope = problem.gradient(perm)
-    for _ in range(4 * problem.size):
+    for _ in range(min(4 * problem.size, _MOST_SWAPS)):
         first, second, gain = _best_swap(problem, perm, slope)
         if gain <= TOLERANCE:
             break

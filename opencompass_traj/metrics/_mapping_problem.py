@@ -22,7 +22,9 @@ Ints: TypeAlias = NDArray[np.intp]
 Block: TypeAlias = tuple[Sequence[int], Sequence[int]]
 Pairs: TypeAlias = list[tuple[int, int]]
 
+# Two values closer than TOLERANCE are the same; a value within PROOF of its upper bound is proved to be best.
 TOLERANCE = 1e-9
+PROOF = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +76,7 @@ class MappingProblem:
 
     def floor(self, bound: float) -> float:
         """Sharpen an upper bound: whole numbers cannot lie between whole numbers."""
-        return float(math.floor(bound + 1e-6)) if self.integral else bound
+        return float(math.floor(bound + PROOF)) if self.integral else bound
 
     def pairs(self, perm: Ints) -> Pairs:
         """The mapping that a permutation stands for, padding and worthless pairs left out."""

@@ -10,14 +10,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, linprog, milp
+from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array
 
 from opencompass_traj.metrics._mapping_problem import Floats, Ints, MappingProblem
 
-_NODE_LIMIT = 1000
-# Wider than the solver's tolerances summed over a program of the sizes that are tried, and far below 1.
-_SLACK = 1e-4
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fractional:
+    """A solution of the relaxed program.
+
+    Attributes:
+        bound: No permutation that keeps to what is settled is worth more.
+        values: The value of each pair of slots, in [0, 1].
+        perm: The permutation that is closest to these values.
+    """
+
+    bound: float
+    values: Floats
+    perm: Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,40 +51,36 @@ class MappingProgram:
     matrix: csr_array
     right: Floats
 
-    def relaxed(self) -> tuple[Ints, float] | None:
-        """Solve without integrality: the rounded permutation and an upper bound; None where the solver gave up.
+    @property
+    def price(self) -> float:
+        """What solving the relaxation costs, in search nodes."""
+        return program_price(len(self.profit) - len(self.pairs))
 
-        The bound is computed from the dual prices, so that it holds however inexact the solver's optimum is.
+    def relaxed(self, settled: dict[int, int]) -> Fractional | None:
+        """Solve without integrality; None where the solver gave up.
+
+        Args:
+            settled: Pairs of slots, by their place in `pairs`, that are taken (1) or forbidden (0).
         """
-        result = linprog(-self.profit, A_ub=self.matrix, b_ub=self.right, bounds=(0, 1), method='highs')
+        limits = np.zeros((len(self.profit), 2))
+        limits[:, 1] = 1.0
+        for place, value in settled.items():
+            limits[place] = value
+        result = linprog(-self.profit, A_ub=self.matrix, b_ub=self.right, bounds=limits, method='highs')
         if result.status != 0:
             return None
+        # By the dual prices the bound holds however inexact the solver's optimum is.
         price = np.maximum(0.0, -result.ineqlin.marginals)
-        left_over = np.maximum(0.0, self.profit - self.matrix.T @ price).sum()
-        return self._rounded(result.x), self.problem.floor(self.base + float(self.right @ price + left_over))
+        left_over = self.profit - self.matrix.T @ price
+        bound = self.base + self.right @ price + (limits * left_over[:, None]).max(axis=1).sum()
+        values = result.x[: len(self.pairs)]
+        return Fractional(self.problem.floor(float(bound)), values, self._rounded(values))
 
-    def integral(self) -> tuple[Ints | None, float]:
-        """Solve with integrality: a permutation, if any was found, and an upper bound."""
-        n_pairs = len(self.pairs)
-        whole = np.concatenate((np.ones(n_pairs), np.zeros(len(self.profit) - n_pairs)))
-        result = milp(
-            -self.profit,
-            constraints=LinearConstraint(self.matrix, -np.inf, self.right),
-            integrality=whole,
-            bounds=Bounds(0, 1),
-            options={'node_limit': _NODE_LIMIT, 'mip_rel_gap': 0.0},
-        )
-        if result.mip_dual_bound is None:
-            return None, np.inf
-        slack = _SLACK if self.problem.integral else 0.0
-        upper = self.problem.floor(self.base - float(result.mip_dual_bound) + slack)
-        return (None if result.x is None else self._rounded(result.x)), upper
-
-    def _rounded(self, solution: Floats) -> Ints:
+    def _rounded(self, values: Floats) -> Ints:
         """The permutation closest to the pairs' values."""
         problem = self.problem
         table = np.zeros(problem.size**2)
-        table[self.pairs] = solution[: len(self.pairs)]
+        table[self.pairs] = values
         table = table.reshape(problem.size, problem.size)
         perm = np.empty(problem.size, dtype=np.intp)
         for part in problem.slices:
@@ -102,6 +109,11 @@ def build_program(problem: MappingProblem) -> MappingProgram:
     weight = problem.weight.ravel()
     profit = np.concatenate((spare.ravel()[pairs], weight[first] * weight[second]))
     return MappingProgram(problem, base, pairs, profit, rows.matrix(), np.concatenate(rows.right))
+
+
+def program_price(edge_pairs: float) -> float:
+    """What solving a program with that many pairs of edges costs, in search nodes."""
+    return 10.0 + edge_pairs**2 / 1000
 
 
 def count_edge_pairs(problem: MappingProblem) -> float:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from opencompass_traj.metrics._mapping_heuristic import improve
 from opencompass_traj.metrics._mapping_problem import (
+    PROOF,
     TOLERANCE,
     Floats,
     Ints,
@@ -18,13 +20,15 @@ from opencompass_traj.metrics._mapping_problem import (
     relax,
     useful_features,
 )
-from opencompass_traj.metrics._mapping_program import build_program, count_edge_pairs
+from opencompass_traj.metrics._mapping_program import MappingProgram, build_program, count_edge_pairs, program_price
 
-_Assignment = tuple[tuple[int, int], ...]
+_Assignment: TypeAlias = tuple[tuple[int, int], ...]
+# A negated bound, a ticket that settles ties, what is settled, and the pair to branch on.
+_Fraction: TypeAlias = tuple[float, int, dict[int, int], int]
 
 _FIRST_NODES = 60
 _SMALL = 16
-_SMALL_NODES = 3000
+_FIRST_PROGRAMS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,14 +51,14 @@ class Outcome:
 def search(problem: MappingProblem, start: Ints, budget: float) -> Outcome:
     """Find a best permutation, or as good a one as the budget allows.
 
-    Bounds and heuristics settle most problems. Else a few search nodes are tried; then, as far as the budget goes, the
-    linear program, which is tight where the graphs share few edges, and the same with integrality.
+    Bounds and heuristics settle most problems. Else a few search nodes are tried; then branching on the linear
+    program, which is tight where the graphs share few edges; then more search nodes, as far as the budget goes.
 
     Args:
         problem: The problem.
         start: A first permutation of the slots that stays inside the blocks.
         budget: How much may be spent. The root is free. A search node of a problem of n slots costs
-            `max(1, n² / 400)`; with m pairs of edges, the linear program costs `m² / 1000`, with integrality `m² / 40`.
+            `max(1, n² / 400)`; solving the linear program of m pairs of edges costs `10 + m² / 1000`.
 
     Returns:
         The best permutation and an upper bound, which is its own value where it is proved to be best.
@@ -63,14 +67,11 @@ def search(problem: MappingProblem, start: Ints, budget: float) -> Outcome:
     state.begin()
     state.explore(min(budget, _FIRST_NODES))
     edge_pairs = count_edge_pairs(problem) if state.is_open else 0.0
-    if state.is_open and state.pay(edge_pairs**2 / 1000, budget):
-        state.use_relaxed_program()
-    if problem.size <= _SMALL:
-        state.explore(min(budget, _SMALL_NODES))
-    if state.is_open and state.pay(edge_pairs**2 / 40, budget):
-        state.use_integral_program()
+    if state.is_open and program_price(edge_pairs) <= budget - state.spent:
+        # Where there are few slots, plain branching is the faster of the two once the program has had its say.
+        state.explore_program(budget if problem.size > _SMALL else min(budget, _FIRST_PROGRAMS))
     state.explore(budget)
-    return Outcome(state.perm, state.value, max(state.upper, state.value), state.spent)
+    return Outcome(state.perm, state.value, state.upper if state.is_open else state.value, state.spent)
 
 
 class _Search:
@@ -91,13 +92,7 @@ class _Search:
     @property
     def is_open(self) -> bool:
         """Whether a better permutation could still exist."""
-        return self.upper > self.value + TOLERANCE
-
-    def pay(self, price: float, budget: float) -> bool:
-        """Spend `price` if the budget has it."""
-        affordable = self.spent + price <= budget
-        self.spent += price if affordable else 0.0
-        return affordable
+        return self.upper > self.value + PROOF
 
     def begin(self) -> None:
         """Bound the whole problem, and improve the first permutation and the bound's own."""
@@ -113,26 +108,42 @@ class _Search:
 
     def explore(self, limit: float) -> None:
         """Branch until nothing better can exist or `limit` has been spent."""
-        while self.is_open and self.spent < limit and self.heap and -self.heap[0][0] > self.value + TOLERANCE:
+        while self.is_open and self.spent < limit and self.heap and -self.heap[0][0] > self.value + PROOF:
             _, _, _, settled, relaxation = heapq.heappop(self.heap)
             self._branch(settled, relaxation, limit)
         self.upper = min(self.upper, max(self.value, -self.heap[0][0] if self.heap else self.value))
 
-    def use_relaxed_program(self) -> None:
-        """Take the linear program's bound, and round its solution."""
-        found = build_program(self.problem).relaxed()
-        if found is not None:
-            self.upper = min(self.upper, found[1])
-            self._offer(found[0])
-            self._improve_from(found[0])
+    def explore_program(self, limit: float) -> None:
+        """Branch on fractional solutions of the linear program, the highest bound first, within `limit`."""
+        program = build_program(self.problem)
+        heap: list[_Fraction] = []
+        # Bounds that could not be lowered, for want of a solution or of a fractional pair to branch on.
+        stuck = self._solve(program, {}, self.upper, heap)
+        while heap and -heap[0][0] > self.value + PROOF:
+            self.upper = min(self.upper, max(stuck, -heap[0][0]))
+            if not self.is_open or self.spent + 2 * program.price > limit:
+                return
+            bound, _, settled, place = heapq.heappop(heap)
+            for value in (1, 0):
+                stuck = max(stuck, self._solve(program, {**settled, place: value}, -bound, heap))
+        self.upper = min(self.upper, max(stuck, self.value))
 
-    def use_integral_program(self) -> None:
-        """Take the bound and the solution of the program with integrality."""
-        perm, upper = build_program(self.problem).integral()
-        if perm is not None:
-            self._offer(perm)
-        # The solver stops within 1e-6 of its bound, which is proof enough for weights.
-        self.upper = min(self.upper, self.value if upper <= self.value + 1e-6 else upper)
+    def _solve(self, program: MappingProgram, settled: dict[int, int], known: float, heap: list[_Fraction]) -> float:
+        """Solve one relaxed program and queue it; return its bound where it cannot be branched on, else 0."""
+        self.spent += program.price
+        found = program.relaxed(settled)
+        if found is None:
+            return known
+        self._improve_from(found.perm)
+        bound = min(found.bound, known)
+        if bound <= self.value + PROOF:
+            return 0.0
+        place = int(np.argmin(np.abs(found.values - 0.5)))
+        if not PROOF < found.values[place] < 1 - PROOF:
+            return bound
+        self.ticket += 1
+        heapq.heappush(heap, (-bound, -self.ticket, settled, place))
+        return 0.0
 
     def _improve_from(self, perm: Ints) -> None:
         if self.is_open:
@@ -151,7 +162,7 @@ class _Search:
         return relaxation
 
     def _push(self, settled: _Assignment, relaxation: Relaxation) -> None:
-        if relaxation.bound > self.value + TOLERANCE:
+        if relaxation.bound > self.value + PROOF:
             self.ticket += 1
             # Among equal bounds the deepest node is tried first: it is the nearest to a complete mapping.
             heapq.heappush(self.heap, (-relaxation.bound, -len(settled), self.ticket, settled, relaxation))

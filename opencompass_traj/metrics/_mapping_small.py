@@ -1,25 +1,26 @@
-"""The best mapping where there are so few that trying them all is faster than any cleverness."""
+"""The best mapping of few nodes, in plain Python: depth first, without matrices to set up.
+
+Golden nodes are decided one after another; a branch ends when it has lost as many golden edges as the best complete
+mapping. A prediction that is close to the golden plan loses few, so that little is left to try.
+"""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_traj.metrics._mapping_problem import Block, Pairs
 
+_MOST_NODES = 32
+_MOST_STEPS = 300
+_UNMATCHED = -1
 
-def count_choices(blocks: Sequence[Block]) -> int:
-    """How many maximal mappings inside the blocks there are."""
-    return math.prod(math.perm(max(len(pred), len(ref)), min(len(pred), len(ref))) for pred, ref in blocks)
 
-
-def try_all(
+def map_small(
     blocks: Sequence[Block], pred_adjacency: NDArray[np.bool_], ref_adjacency: NDArray[np.bool_], settled: Pairs
-) -> tuple[Pairs, int]:
+) -> tuple[Pairs, int] | None:
     """The best maximal mapping of the blocks, where all pairs inside a block are worth 1.
 
     Args:
@@ -30,34 +31,80 @@ def try_all(
 
     Returns:
         The mapping, and its matched nodes plus matched edges; edges to settled nodes count, edges between them do not.
+        None where the nodes are many, or not done after a fixed number of steps.
     """
-    fixed = {golden: node for node, golden in settled}
-    inside = {node for _, ref in blocks for node in ref}
-    tails, heads = np.nonzero(ref_adjacency)
-    known = inside | fixed.keys()
-    edges = [
-        edge
-        for edge in zip(tails.tolist(), heads.tolist(), strict=True)
-        if (edge[0] in inside or edge[1] in inside) and edge[0] in known and edge[1] in known
-    ]
-    exists = pred_adjacency.tolist()
-    best: tuple[int, Pairs] = (-1, [])
-    for choice in itertools.product(*(list(_choices(block)) for block in blocks)):
-        pairs = [pair for part in choice for pair in part]
-        at = {**fixed, **{golden: node for node, golden in pairs}}
-        matched = sum(1 for tail, head in edges if tail in at and head in at and exists[at[tail]][at[head]])
-        if matched > best[0]:
-            best = (matched, pairs)
-        if matched == len(edges):
-            break
-    return best[1], best[0] + len(best[1])
+    if sum(len(ref) for _, ref in blocks) > _MOST_NODES:
+        return None
+    search = _DepthFirst(blocks, pred_adjacency, ref_adjacency, settled)
+    search.descend(0, 0)
+    if search.steps > _MOST_STEPS:
+        return None
+    return search.pairs, len(search.pairs) + search.n_edges - search.fewest_lost
 
 
-def _choices(block: Block) -> Iterator[Pairs]:
-    pred, ref = block
-    if len(pred) >= len(ref):
-        for chosen in itertools.permutations(pred, len(ref)):
-            yield list(zip(chosen, ref, strict=True))
-    else:
-        for chosen in itertools.permutations(ref, len(pred)):
-            yield list(zip(pred, chosen, strict=True))
+class _DepthFirst:
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        pred_adjacency: NDArray[np.bool_],
+        ref_adjacency: NDArray[np.bool_],
+        settled: Pairs,
+    ) -> None:
+        self.exists = pred_adjacency.tolist()
+        self.partner = {golden: node for node, golden in settled}
+        self.block_of = {node: number for number, (_, ref) in enumerate(blocks) for node in ref}
+        self.free = [list(pred) for pred, _ in blocks]
+        self.spare = [max(0, len(ref) - len(pred)) for pred, ref in blocks]
+        self.order = sorted(self.block_of)
+        self.earlier = self._earlier(ref_adjacency)
+        self.n_edges = sum(len(edges) for edges in self.earlier)
+        self.pairs: Pairs = []
+        self.fewest_lost = self.n_edges + 1
+        self.steps = 0
+
+    def descend(self, depth: int, lost: int) -> None:
+        """Decide the golden nodes from `depth` on, `lost` golden edges being lost already."""
+        self.steps += 1
+        if depth == len(self.order):
+            self.fewest_lost = lost
+            self.pairs = [(self.partner[g], g) for g in self.order if self.partner[g] != _UNMATCHED]
+            return
+        golden = self.order[depth]
+        free = self.free[self.block_of[golden]]
+        edges = self.earlier[depth]
+        options = sorted((self._loss(node, edges), node) for node in free)
+        for loss, node in options:
+            if lost + loss >= self.fewest_lost or self.steps > _MOST_STEPS:
+                break
+            free.remove(node)
+            self.partner[golden] = node
+            self.descend(depth + 1, lost + loss)
+            free.append(node)
+        if self.spare[self.block_of[golden]] and lost + len(edges) < self.fewest_lost:
+            self._leave_out(golden, depth, lost + len(edges))
+
+    def _leave_out(self, golden: int, depth: int, lost: int) -> None:
+        self.spare[self.block_of[golden]] -= 1
+        self.partner[golden] = _UNMATCHED
+        self.descend(depth + 1, lost)
+        self.spare[self.block_of[golden]] += 1
+
+    def _loss(self, node: int, edges: list[tuple[int, bool]]) -> int:
+        """How many of the edges to decided nodes are lost if the golden node is mapped to `node`."""
+        lost = 0
+        for other, outgoing in edges:
+            end = self.partner[other]
+            if end == _UNMATCHED or not (self.exists[node][end] if outgoing else self.exists[end][node]):
+                lost += 1
+        return lost
+
+    def _earlier(self, ref_adjacency: NDArray[np.bool_]) -> list[list[tuple[int, bool]]]:
+        """For each golden node in turn, its edges to nodes decided before it, and whether they lead there."""
+        known = set(self.partner)
+        edges: list[list[tuple[int, bool]]] = []
+        rows, columns = ref_adjacency.tolist(), ref_adjacency.T.tolist()
+        for node in self.order:
+            outgoing = [(other, True) for other in known if rows[node][other]]
+            edges.append(outgoing + [(other, False) for other in known if columns[node][other]])
+            known.add(node)
+        return edges

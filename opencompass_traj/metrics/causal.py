@@ -57,11 +57,12 @@ def causal_fidelity(
         Kept pairs and all pairs. A golden graph that demands no order: the golden steps that occur. Empty: 1.
 
     Raises:
-        ValueError: If `ref` has a cycle or an edge that names no node, or `rank` another length than `pred_names`.
+        ValueError: If `ref` has a cycle or an edge that names no node, `rank` has another length than `pred_names`, or
+            the budget is negative.
 
     Complexity:
-        Polynomial where the steps with a precedence pair between them repeat on one side at most; else within the
-        budget.
+        Polynomial where no two repeated tools have a precedence pair between them; else exponential in the repeated
+        steps, within the budget.
 
     Example:
         >>> golden = StepGraph(('A', 'B', 'C'), frozenset({(0, 1), (1, 2)}))
@@ -76,8 +77,7 @@ def causal_fidelity(
     if not pairs:
         share = _share(steps, len(ref.names))
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
-    hint = common_subsequence(pred_names, ref.names)
-    found = best_mapping(blocks, before, closure, hint=hint, budget=budget)
+    found = best_mapping(blocks, before, closure, hint=lambda: common_subsequence(pred_names, ref.names), budget=budget)
     kept, most = round(found.value) - steps, round(found.upper) - steps
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
 

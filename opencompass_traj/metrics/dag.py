@@ -107,10 +107,12 @@ def graph_match(
         budget: Search nodes after which the best mapping found is returned, with bounds.
 
     Returns:
-        The match with its counts. Both graphs empty: similarity 1; one empty: 0.
+        The match with its counts. Both graphs empty: similarity 1; one empty: 0. Where `exact`, the similarity is the
+        same with the graphs exchanged or their nodes renumbered; with weights, it is proved to within 1e-6 matches.
 
     Raises:
-        ValueError: If an edge names no node or is a self-loop, or the weights have another shape or range.
+        ValueError: If an edge names no node or is a self-loop, the weights have another shape or range, or the budget
+            is negative.
 
     Complexity:
         Polynomial where no edge joins two repeated tools; else exponential in the repeated steps, within the budget.
@@ -208,9 +210,14 @@ def _find(
     budget: float,
 ) -> Mapping:
     blocks = label_blocks(pred.names, ref.names) if weights is None else weight_blocks(weights)
-    repeated = any(len(left) * len(right) > 1 for left, right in blocks)
-    hint = common_subsequence(pred.names, ref.names) if repeated else None
-    return best_mapping(blocks, pred_edges, ref_edges, weights=weights, hint=hint, budget=budget)
+    return best_mapping(
+        blocks,
+        pred_edges,
+        ref_edges,
+        weights=weights,
+        hint=lambda: common_subsequence(pred.names, ref.names),
+        budget=budget,
+    )
 
 
 def _matched(

@@ -3,6 +3,10 @@
 import itertools
 import random
 
+import networkx as nx
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
 from opencompass_traj.plan import StepGraph
 
 
@@ -55,3 +59,53 @@ def shuffled(rng: random.Random, graph: StepGraph) -> StepGraph:
 
 def chain(*names: str) -> StepGraph:
     return StepGraph(names, frozenset((i, i + 1) for i in range(len(names) - 1)))
+
+
+def integer_program(pred, ref):
+    """The greatest (matched nodes + matched edges) by the textbook integer program, for graphs beyond brute force."""
+    pairs = [(i, j) for i, a in enumerate(pred.names) for j, b in enumerate(ref.names) if a == b]
+    place = {pair: column for column, pair in enumerate(pairs)}
+    doubles = [
+        (place[a, c], place[b, d])
+        for a, b in sorted(pred.edges)
+        for c, d in sorted(ref.edges)
+        if (a, c) in place and (b, d) in place
+    ]
+    count = len(pairs) + len(doubles)
+    if not count:
+        return 0.0
+    rows, right = [], []
+    for column, ends in enumerate(doubles, len(pairs)):
+        for end in ends:
+            rows.append({column: 1, end: -1})
+            right.append(0)
+    for side in (0, 1):
+        for node in sorted({pair[side] for pair in pairs}):
+            rows.append({place[pair]: 1 for pair in pairs if pair[side] == node})
+            right.append(1)
+    matrix = np.zeros((len(rows), count))
+    for number, row in enumerate(rows):
+        matrix[number, list(row)] = list(row.values())
+    solved = milp(
+        -np.ones(count),
+        constraints=LinearConstraint(matrix, -np.inf, right),
+        integrality=np.ones(count),
+        bounds=Bounds(0, 1),
+        options={'mip_rel_gap': 0.0},
+    )
+    return float(round(-solved.fun))
+
+
+def legal_order(rng: random.Random, graph: StepGraph) -> list[int]:
+    """A random topological order of the graph's nodes."""
+    built = nx.DiGraph(sorted(graph.edges))
+    built.add_nodes_from(range(len(graph.names)))
+    waiting = dict(built.in_degree())
+    order: list[int] = []
+    while len(order) < len(graph.names):
+        node = rng.choice(sorted(node for node, count in waiting.items() if count == 0))
+        del waiting[node]
+        order.append(node)
+        for child in built.successors(node):
+            waiting[child] -= 1
+    return order

@@ -8,7 +8,7 @@ import pytest
 from opencompass_traj.metrics.causal import causal_fidelity, transitive_closure
 from opencompass_traj.plan import StepGraph
 from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
-from tests.metrics.mapping_reference import all_mappings, chain, random_graph, shuffled
+from tests.metrics.mapping_reference import all_mappings, chain, legal_order, random_graph, shuffled
 
 DIAMOND = StepGraph(('A', 'B', 'C', 'D'), frozenset({(0, 1), (0, 2), (1, 3), (2, 3)}))
 
@@ -118,12 +118,52 @@ def test_bounds_bracket_the_exact_value(budget):
 def test_every_legal_order_keeps_everything():
     rng = random.Random(4)
     for _ in range(200):
-        golden = random_graph(rng, 10, 'ABC', acyclic=True)
-        other = shuffled(rng, golden)
-        built = nx.DiGraph(sorted(other.edges))
-        built.add_nodes_from(range(len(other.names)))
-        names = tuple(other.names[node] for node in nx.topological_sort(built))
+        golden = shuffled(rng, random_graph(rng, 10, 'ABC', acyclic=True))
+        names = tuple(golden.names[node] for node in legal_order(rng, golden))
         assert causal_fidelity(names, golden).fidelity == 1.0
+
+
+@pytest.mark.parametrize('graphs', [teval_graphs, worfbench_graphs])
+def test_every_legal_order_of_a_real_graph_keeps_everything(graphs):
+    rng = random.Random(7)
+    for golden in graphs():
+        result = causal_fidelity(tuple(golden.names[node] for node in legal_order(rng, golden)), golden)
+        assert (result.fidelity, result.exact) == (1.0, True)
+
+
+def test_a_step_more_never_loses_a_pair_and_a_foreign_one_wins_none():
+    rng = random.Random(8)
+    for _ in range(200):
+        golden = random_graph(rng, 6, 'ABC', acyclic=True)
+        names = [rng.choice('ABC') for _ in range(rng.randint(0, 6))]
+        before = causal_fidelity(names, golden)
+        at = rng.randint(0, len(names))
+        assert causal_fidelity([*names[:at], 'foreign', *names[at:]], golden) == before
+        assert causal_fidelity([*names[:at], rng.choice('ABC'), *names[at:]], golden).kept >= before.kept
+        assert causal_fidelity(names[:-1], golden).kept <= before.kept
+
+
+def test_only_the_order_of_the_ranks_counts():
+    rng = random.Random(9)
+    for _ in range(100):
+        golden = random_graph(rng, 6, 'AB', acyclic=True)
+        names = [rng.choice('AB') for _ in range(6)]
+        rank = [rng.randint(0, 3) for _ in names]
+        stretched = [7 * when - 100 for when in rank]
+        assert causal_fidelity(names, golden, rank=rank) == causal_fidelity(names, golden, rank=stretched)
+        # Steps given in another order with their ranks are the same prediction.
+        order = rng.sample(range(6), 6)
+        other = causal_fidelity([names[i] for i in order], golden, rank=[rank[i] for i in order])
+        assert other == causal_fidelity(names, golden, rank=rank)
+
+
+def test_redundant_golden_edges_change_nothing():
+    rng = random.Random(10)
+    for _ in range(100):
+        golden = random_graph(rng, 7, 'AB', 0.3, acyclic=True)
+        closed = StepGraph(golden.names, closure_pairs(golden))
+        names = [rng.choice('AB') for _ in range(6)]
+        assert causal_fidelity(names, golden) == causal_fidelity(names, closed)
 
 
 @pytest.mark.parametrize('graphs', [teval_graphs, worfbench_graphs])

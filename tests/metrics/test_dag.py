@@ -1,5 +1,10 @@
 import math
+import os
 import random
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -8,7 +13,7 @@ import pytest
 from opencompass_traj.metrics.dag import graph_match, order_match
 from opencompass_traj.plan import StepGraph
 from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
-from tests.metrics.mapping_reference import brute_force, chain, random_graph, shuffled
+from tests.metrics.mapping_reference import brute_force, chain, integer_program, legal_order, random_graph, shuffled
 
 EMPTY = StepGraph(())
 
@@ -86,6 +91,15 @@ def test_equals_brute_force_with_weights():
         match = graph_match(pred, ref, weights=weights)
         assert match.exact
         assert match.matched_nodes + match.matched_edges == pytest.approx(brute_force(pred, ref, weights), abs=1e-9)
+
+
+def test_equals_the_integer_program_beyond_brute_force():
+    rng = random.Random(17)
+    for size, labels, density in [(9, 'A', 0.15), (10, 'AB', 0.2), (12, 'ABC', 0.2), (14, 'ABCD', 0.15)] * 4:
+        pred, ref = random_graph(rng, size, labels, density), random_graph(rng, size, labels, density)
+        match = graph_match(pred, ref, budget=10**6)
+        assert match.exact
+        assert match.matched_nodes + match.matched_edges == integer_program(pred, ref)
 
 
 def test_exact_labels_are_the_weights_0_and_1():
@@ -226,11 +240,17 @@ def test_order_equals_brute_force():
 def test_a_legal_order_of_the_golden_graph_is_perfect():
     rng = random.Random(11)
     for _ in range(200):
-        ref = random_graph(rng, 10, 'ABC', acyclic=True)
-        relabelled = shuffled(rng, ref)
-        order = list(nx.topological_sort(to_networkx(relabelled)))
-        match = order_match(StepGraph(tuple(relabelled.names[node] for node in order)), ref)
+        ref = shuffled(rng, random_graph(rng, 10, 'ABC', acyclic=True))
+        match = order_match(StepGraph(tuple(ref.names[node] for node in legal_order(rng, ref))), ref)
         assert (match.similarity, match.exact) == (1.0, True)
+
+
+@pytest.mark.parametrize('graphs', [teval_graphs, worfbench_graphs])
+def test_a_legal_order_of_a_real_graph_is_perfect(graphs):
+    rng = random.Random(16)
+    for ref in graphs():
+        match = order_match(StepGraph(tuple(ref.names[node] for node in legal_order(rng, ref))), ref)
+        assert (match.similarity, match.edges.f1, match.exact) == (1.0, 1.0, True)
 
 
 @pytest.mark.parametrize('budget', [0, 3])
@@ -281,3 +301,95 @@ def test_long_plans_return_with_honest_bounds(match):
         assert 0 <= result.similarity_lower <= result.similarity <= result.similarity_upper <= 1
         assert result.exact == (result.similarity_lower == result.similarity_upper)
     assert match(ref, ref).similarity == 1.0
+
+
+def test_a_step_of_a_foreign_tool_only_costs():
+    rng = random.Random(18)
+    for _ in range(200):
+        pred, ref = random_graph(rng, 6, 'AB'), random_graph(rng, 6, 'AB')
+        longer = StepGraph((*pred.names, 'foreign'), pred.edges)
+        before, after = graph_match(pred, ref), graph_match(longer, ref)
+        assert after.distance == before.distance + 1
+        assert after.similarity <= before.similarity
+        by_order = order_match(longer, ref)
+        assert by_order.similarity <= order_match(pred, ref).similarity
+        assert by_order.matched_edges == order_match(pred, ref).matched_edges
+
+
+def test_losing_a_matched_step_can_raise_the_similarity_where_it_takes_wrong_edges_along():
+    ref = StepGraph(('A', 'B', 'C', 'D'))
+    wrong = StepGraph(('A', 'B', 'C', 'D'), frozenset({(0, 1), (0, 2), (0, 3)}))
+    assert graph_match(wrong, ref).similarity == 8 / 11
+    assert graph_match(StepGraph(('B', 'C', 'D')), ref).similarity == 6 / 7
+
+
+def test_a_perfect_prediction_that_loses_its_last_step_pays_for_it_and_its_edges():
+    rng = random.Random(19)
+    for _ in range(200):
+        ref = random_graph(rng, 7, 'ABC', acyclic=True)
+        if not ref.names:
+            continue
+        # From a perfect prediction, every lost step costs itself and its edges, and nothing else.
+        last = len(ref.names) - 1
+        kept = frozenset(edge for edge in ref.edges if last not in edge)
+        match = graph_match(StepGraph(ref.names[:-1], kept), ref)
+        assert match.distance == 1 + len(ref.edges) - len(kept)
+
+
+def test_inputs_stay_as_they_are():
+    weights = [[0.5, 1.0], [0.0, 0.25]]
+    table = np.array(weights)
+    rank = [1, 0]
+    pred, ref = chain('A', 'B'), chain('A', 'C')
+    graph_match(pred, ref, weights=table)
+    order_match(pred, ref, weights=weights, rank=rank)
+    assert (table == np.array([[0.5, 1.0], [0.0, 0.25]])).all()
+    assert (weights, rank) == ([[0.5, 1.0], [0.0, 0.25]], [1, 0])
+    assert (pred, ref) == (chain('A', 'B'), chain('A', 'C'))
+
+
+def test_weights_may_pair_different_tools():
+    match = graph_match(chain('look', 'book'), chain('search', 'reserve'), weights=[[0.8, 0.0], [0.0, 0.5]])
+    assert match.mapping == ((0, 0), (1, 1))
+    assert match.matched_nodes == pytest.approx(1.3)
+    assert match.matched_edges == pytest.approx(0.4)
+    assert match.redundant_edges == match.missing_edges == ()
+    assert not match.isomorphic
+
+
+def test_a_cut_search_does_not_depend_on_the_hash_seed():
+    code = (
+        'import random\n'
+        'from opencompass_traj.metrics.dag import graph_match\n'
+        'from tests.metrics.mapping_reference import random_graph\n'
+        'rng = random.Random(3)\n'
+        "names = ('alpha', 'beta')\n"
+        'pred, ref = random_graph(rng, 20, names, 0.2), random_graph(rng, 20, names, 0.2)\n'
+        'print(graph_match(pred, ref, budget=30))'
+    )
+    root = Path(__file__).resolve().parents[2]
+    outputs = {
+        subprocess.run(
+            [sys.executable, '-c', code],
+            cwd=root,
+            env={**os.environ, 'PYTHONHASHSEED': seed, 'PYTHONPATH': str(root)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ('1', '2')
+    }
+    assert len(outputs) == 1
+    assert 'exact=' in outputs.pop()
+
+
+def test_long_plans_stay_within_a_few_hundred_megabytes():
+    rng = random.Random(20)
+    names = [f'tool {rng.randrange(20)}' for _ in range(500)]
+    ref = StepGraph(tuple(names), frozenset((rng.randrange(node), node) for node in range(1, 500) for _ in range(3)))
+    pred = StepGraph(tuple(rng.sample(names, 500)))
+    tracemalloc.start()
+    order_match(pred, ref)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 300 * 2**20

@@ -59,7 +59,7 @@ def test_equals_brute_force_over_all_mappings():
 def test_never_above_one_and_symmetric():
     rng = random.Random(2)
     for _ in range(200):
-        pred, ref = random_graph(rng, 8, 'AB'), random_graph(rng, 8, 'AB')
+        pred, ref = random_graph(rng, 6, 'AB'), random_graph(rng, 6, 'AB')
         forth, back = permutation_match(pred, ref), permutation_match(ref, pred)
         assert 0 <= forth.precision <= 1
         assert 0 <= forth.recall <= 1
@@ -91,6 +91,40 @@ def test_real_plans_with_faults_stay_within_their_bounds():
         match = permutation_match(with_faults(rng, golden, 2), golden)
         assert match.matched <= match.matched_upper
         assert match.exact or len(golden.names) > 12
+
+
+def test_inputs_stay_as_they_are():
+    pred, ref = chain('A', 'B'), chain('A', 'B', 'C')
+    permutation_match(pred, ref)
+    assert (pred, ref) == (chain('A', 'B'), chain('A', 'B', 'C'))
+
+
+def test_labels_do_not_count_only_the_last_one_does():
+    rng = random.Random(7)
+    for _ in range(100):
+        pred, ref = random_graph(rng, 6, 'AB'), random_graph(rng, 6, 'AB')
+        renamed = StepGraph(tuple(f'tool {node}' for node in range(len(pred.names))), pred.edges)
+        assert permutation_match(renamed, ref) == permutation_match(pred, ref)
+
+
+def test_plans_beyond_nine_steps_are_not_cut():
+    # Upstream cuts both to 9 and then scores the prediction against itself.
+    pred, ref = chain(*'ABCDEFGHIJKL'), StepGraph(tuple('ABCDEFGHIJKL'))
+    match = permutation_match(pred, ref)
+    assert (match.matched, match.n_pred, match.n_ref, match.exact) == (13, 24, 13, True)
+
+
+def test_long_plans_return_with_honest_bounds():
+    rng = random.Random(8)
+    pred, ref = (StepGraph(('A',) * 120, chain_with_shortcuts(rng, 120)) for _ in range(2))
+    match = permutation_match(pred, ref)
+    assert 0 < match.f1 <= match.upper.f1 <= 1
+    assert permutation_match(chain(*['A'] * 200), chain(*['B'] * 200)).f1 == 1.0
+
+
+def chain_with_shortcuts(rng, size):
+    steps = {(node, node + 1) for node in range(size - 1)}
+    return frozenset(steps | {tuple(sorted(rng.sample(range(size), 2))) for _ in range(size // 4)})
 
 
 def as_teval(graph):
