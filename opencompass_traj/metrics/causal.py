@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, best_mapping
-from opencompass_traj.metrics._mapping_inputs import adjacency, common_subsequence, label_blocks, precedence
+from opencompass_traj.metrics._mapping_inputs import common_subsequence, label_blocks, precedence
+from opencompass_traj.metrics.poset import transitive_closure
 from opencompass_traj.plan import StepGraph
 
 
@@ -70,7 +71,7 @@ def causal_fidelity(
         True
     """
     before = precedence(len(pred_names), rank)
-    closure = transitive_closure(adjacency(ref))
+    closure = _closure(ref)
     pairs = int(closure.sum())
     blocks = label_blocks(pred_names, ref.names)
     steps = sum(min(len(pred), len(golden)) for pred, golden in blocks)
@@ -82,44 +83,14 @@ def causal_fidelity(
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
 
 
-def transitive_closure(edges: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which node leads to which, directly or through others.
-
-    Args:
-        edges: A square adjacency matrix.
-
-    Returns:
-        The closure, of the same shape.
-
-    Raises:
-        ValueError: If there is a cycle.
-
-    Complexity:
-        O(n · e / w) for words of w bits.
-    """
-    after = [0] * len(edges)
-    for node in reversed(_topological_order(edges)):
-        for child in np.flatnonzero(edges[node]).tolist():
-            after[node] |= after[child] | 1 << child
-    closure = np.zeros_like(edges)
-    for node, reached in enumerate(after):
-        packed = np.frombuffer(reached.to_bytes(len(edges) // 8 + 1, 'little'), dtype=np.uint8)
-        closure[node] = np.unpackbits(packed, bitorder='little', count=len(edges))
+def _closure(ref: StepGraph) -> NDArray[np.bool_]:
+    """Whether the row's node must come before the column's, directly or through others."""
+    size = len(ref.names)
+    closure = np.zeros((size, size), dtype=bool)
+    for node, before in enumerate(transitive_closure(size, ref.edges)):
+        packed = np.frombuffer(before.to_bytes(size // 8 + 1, 'little'), dtype=np.uint8)
+        closure[:, node] = np.unpackbits(packed, bitorder='little', count=size)
     return closure
-
-
-def _topological_order(edges: NDArray[np.bool_]) -> list[int]:
-    waiting = edges.sum(axis=0).tolist()
-    order = [node for node, count in enumerate(waiting) if count == 0]
-    for node in order:
-        for child in np.flatnonzero(edges[node]).tolist():
-            waiting[child] -= 1
-            if waiting[child] == 0:
-                order.append(child)
-    if len(order) < len(edges):
-        stuck = next(node for node, count in enumerate(waiting) if count)
-        raise ValueError(f'expected a golden graph without cycles, got one that step {stuck} is in or behind')
-    return order
 
 
 def _share(part: float, whole: int) -> float:

@@ -9,7 +9,7 @@ plans have it, and only the partners of repeated tools are a search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from opencompass_traj.metrics._mapping_inputs import (
     weight_blocks,
 )
 from opencompass_traj.metrics._mapping_problem import Floats
+from opencompass_traj.metrics._mapping_ties import Prefer, prefer_pairs
 from opencompass_traj.metrics.prf import PrecisionRecallF1, precision_recall_f1
 from opencompass_traj.plan import StepGraph
 
@@ -95,7 +96,12 @@ class GraphMatch:
 
 
 def graph_match(
-    pred: StepGraph, ref: StepGraph, *, weights: Weights | None = None, budget: float = DEFAULT_BUDGET
+    pred: StepGraph,
+    ref: StepGraph,
+    *,
+    weights: Weights | None = None,
+    prefer: Prefer | None = None,
+    budget: float = DEFAULT_BUDGET,
 ) -> GraphMatch:
     """Match two directed graphs by their best mapping.
 
@@ -104,6 +110,8 @@ def graph_match(
         ref: The golden graph, likewise.
         weights: What a predicted node (row) standing for a golden node (column) is worth, in [0, 1]; 0 forbids the
             pair. A matched edge is worth the product of its ends' weights. None: 1 for the same tool, else 0.
+        prefer: The worth of a pair (predicted node, golden node) where several mappings match equally much; without
+            weights only. It changes which steps and edges are named, and no number.
         budget: Search nodes after which the best mapping found is returned, with bounds.
 
     Returns:
@@ -125,7 +133,7 @@ def graph_match(
     """
     pred_edges, ref_edges = adjacency(pred), adjacency(ref)
     table = checked_weights(weights, len(pred.names), len(ref.names))
-    found = _find(pred, ref, pred_edges, ref_edges, table, budget)
+    found = _find((pred, pred_edges), (ref, ref_edges), table, prefer, budget)
     nodes, edges, missing = _matched(found, pred_edges, ref, table)
     ahead = dict(found.pairs)
     kept = ref.edges.__contains__
@@ -153,6 +161,7 @@ def order_match(
     *,
     rank: Sequence[int] | None = None,
     weights: Weights | None = None,
+    prefer: Prefer | None = None,
     budget: float = DEFAULT_BUDGET,
 ) -> GraphMatch:
     """Match a golden graph with predicted steps that state only their order.
@@ -165,6 +174,7 @@ def order_match(
         ref: The golden graph.
         rank: For each predicted step, when it was made; steps made together share a rank. None: one after another.
         weights: As for `graph_match`.
+        prefer: As for `graph_match`.
         budget: As for `graph_match`.
 
     Returns:
@@ -182,7 +192,7 @@ def order_match(
     """
     before, ref_edges = precedence(len(pred.names), rank), adjacency(ref)
     table = checked_weights(weights, len(pred.names), len(ref.names))
-    found = _find(pred, ref, before, ref_edges, table, budget)
+    found = _find((pred, before), (ref, ref_edges), table, prefer, budget)
     nodes, edges, missing = _matched(found, before, ref, table)
     lower, upper = _order_bounds(found, (nodes, edges), table, len(pred.names), ref)
     return GraphMatch(
@@ -202,22 +212,20 @@ def order_match(
 
 
 def _find(
-    pred: StepGraph,
-    ref: StepGraph,
-    pred_edges: NDArray[np.bool_],
-    ref_edges: NDArray[np.bool_],
+    pred: tuple[StepGraph, NDArray[np.bool_]],
+    ref: tuple[StepGraph, NDArray[np.bool_]],
     weights: Floats | None,
+    prefer: Prefer | None,
     budget: float,
 ) -> Mapping:
-    blocks = label_blocks(pred.names, ref.names) if weights is None else weight_blocks(weights)
-    return best_mapping(
-        blocks,
-        pred_edges,
-        ref_edges,
-        weights=weights,
-        hint=lambda: common_subsequence(pred.names, ref.names),
-        budget=budget,
+    names, golden = pred[0].names, ref[0].names
+    blocks = label_blocks(names, golden) if weights is None else weight_blocks(weights)
+    found = best_mapping(
+        blocks, pred[1], ref[1], weights=weights, hint=lambda: common_subsequence(names, golden), budget=budget
     )
+    if prefer is None or weights is not None:
+        return found
+    return replace(found, pairs=prefer_pairs(found.pairs, blocks, pred[1], ref[1], prefer))
 
 
 def _matched(

@@ -105,6 +105,11 @@ class Comparison:
     def graph_match(self, *, budget: float, weights: NDArray[np.float64] | None = None) -> GraphMatch:
         """Map the predicted graph to the golden one, by the rule that its `edge_source` asks for."""
         edges = self.pred_edges
-        if edges.source == 'order':
-            return order_match(edges.graph, self.ref_graph, weights=weights, budget=budget)
-        return graph_match(edges.graph, self.ref_graph, weights=weights, budget=budget)
+        match = order_match if edges.source == 'order' else graph_match
+        return match(edges.graph, self.ref_graph, weights=weights, prefer=self._prefer, budget=budget)
+
+    def _prefer(self, pred: int, ref: int) -> float:
+        """Between equally good mappings, equal arguments decide, then the place in the plan."""
+        equal = self.pred.steps[pred].args == self.ref.steps[ref].args
+        places = (len(self.pred) + len(self.ref)) ** 2
+        return float(equal) - abs(pred - ref) / places

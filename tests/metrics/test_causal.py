@@ -2,10 +2,9 @@ import itertools
 import random
 
 import networkx as nx
-import numpy as np
 import pytest
 
-from opencompass_traj.metrics.causal import causal_fidelity, transitive_closure
+from opencompass_traj.metrics.causal import causal_fidelity
 from opencompass_traj.plan import StepGraph
 from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
 from tests.metrics.mapping_reference import all_mappings, chain, legal_order, random_graph, shuffled
@@ -60,27 +59,22 @@ def test_calls_made_together_are_not_in_order():
 
 @pytest.mark.parametrize('edges', [{(0, 1), (1, 0)}, {(0, 1), (1, 2), (2, 1)}])
 def test_a_golden_cycle_is_an_error(edges):
-    with pytest.raises(ValueError, match='without cycles'):
+    with pytest.raises(ValueError, match='depends on itself'):
         causal_fidelity(('A',), StepGraph(('A', 'B', 'C'), frozenset(edges)))
 
 
 @pytest.mark.parametrize('edge', [(0, 3), (-1, 0), (2, 2)])
 def test_a_wrong_edge_is_an_error(edge):
-    with pytest.raises(ValueError, match='expected edges between two different nodes'):
+    with pytest.raises(ValueError, match=r'expected nodes in|without self-loops'):
         causal_fidelity(('A',), StepGraph(('A', 'B', 'C'), frozenset({edge})))
 
 
-def test_closure_equals_networkx():
+def test_pairs_are_those_of_networkx():
     rng = random.Random(1)
     for _ in range(200):
         graph = shuffled(rng, random_graph(rng, 12, 'A', acyclic=True))
-        edges = np.zeros((len(graph.names),) * 2, dtype=bool)
-        for pair in graph.edges:
-            edges[pair] = True
-        before = edges.copy()
-        closure = transitive_closure(edges)
-        assert set(zip(*(axis.tolist() for axis in np.nonzero(closure)), strict=True)) == closure_pairs(graph)
-        assert (edges == before).all()
+        wanted = closure_pairs(graph)
+        assert causal_fidelity(graph.names, graph).pairs == (len(wanted) or len(graph.names))
 
 
 def test_equals_brute_force():
