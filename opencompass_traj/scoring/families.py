@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,7 @@ class PlanMatch(Metric):
             'plan_recall': found.score.recall,
             'plan_f1': found.score.f1,
             'plan_exact': found.exact,
+            'plan_bounds': [found.score.f1, replace(found.score, matched=found.upper).f1],
             'plan_pairs': [list(pair) for pair in found.pairs],
         }
 
@@ -230,7 +232,11 @@ class CausalFidelity(Metric):
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
         found = causal.causal_fidelity(comparison.pred.names, comparison.ref_graph, budget=self.budget)
-        return {'causal_fidelity': found.fidelity, 'causal_exact': found.exact}
+        return {
+            'causal_fidelity': found.fidelity,
+            'causal_exact': found.exact,
+            'causal_bounds': [found.lower, found.upper],
+        }
 
 
 class TrajectoryScore(Metric):
