@@ -17,12 +17,17 @@ class Step:
         name: The tool's name.
         args: The call's arguments, as JSON gives them (usually a dict) or as the text that the agent wrote.
         prev: The ids of the steps that this one depends on. Empty: it depends on none. None: nobody said.
+        turn: The turn of the agent in which the call was made, from 0, ascending. Calls of one turn are parallel: they
+            have no order among themselves. None: not recorded, and each step is a turn of its own.
+        failed: Whether the call came back with an error. None: not recorded.
     """
 
     id: StepId
     name: str
     args: Any = field(default_factory=dict)
     prev: tuple[StepId, ...] | None = None
+    turn: int | None = field(default=None, repr=False)
+    failed: bool | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,42 @@ class Plan:
 
     def __len__(self) -> int:
         return len(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a recording says about a run beside its steps; None: not recorded.
+
+    Attributes:
+        solved: Whether the task was solved.
+        tokens: Tokens of all the run's model calls, at least 0.
+        latency: Seconds from the first to the last event, at least 0.
+        cost: Money, in the unit of the recording, at least 0.
+    """
+
+    solved: bool | None = None
+    tokens: float | None = None
+    latency: float | None = None
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A plan with what is known of where it came from.
+
+    Attributes:
+        plan: The steps that were read.
+        format: The name of the format that they were read from.
+        recovered: Whether the text had to be mended or searched for its plan (T-Eval's own reading fails on it).
+        dropped: What was there and could not be read as a step, one short text each.
+        record: What the recording says about the run.
+    """
+
+    plan: Plan
+    format: str
+    recovered: bool = False
+    dropped: tuple[str, ...] = ()
+    record: RunRecord = RunRecord()
 
 
 @dataclass(frozen=True, slots=True)
