@@ -39,7 +39,7 @@ class TrajectoryDataset(BaseDataset):  # type: ignore[misc]
             {
                 'id': task.id,
                 'prompt': [*task.messages, {'role': 'assistant', 'content': json.dumps(task.record['ground_truth'])}],
-                'ground_truth': json.dumps(task.record, ensure_ascii=False),
+                'ground_truth': json.dumps(task.record),
             }
             for task in read_tasks(path, instruction=instruction)
         ]

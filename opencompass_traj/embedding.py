@@ -65,7 +65,7 @@ class TextVectors:
             return
         # Texts of one length in a batch waste no padding; the order of the samples does not change the batches.
         new.sort(key=lambda text: (-len(text), text))
-        rows = self.encoder.encode([_encodable(text) for text in new])
+        rows = self.encoder.encode([encodable(text) for text in new])
         self._rows.update(zip(new, rows, strict=True))
 
     def forget_beyond(self, limit: int = MAX_REMEMBERED_TEXTS) -> None:
@@ -126,15 +126,25 @@ def load_encoder(source: str, *, device: str | None = None, batch_size: int = 64
         EncoderUnavailableError: If the model cannot be had; the message names the ways out.
         ValueError: If `batch_size` is below 1.
     """
+    check_batch_size(batch_size)
+    return SentenceEncoder(name=source, model=_load_model(source, device), batch_size=batch_size)
+
+
+def check_batch_size(batch_size: int) -> None:
+    """Raise `ValueError` for a batch size below 1."""
     if batch_size < 1:
         raise ValueError(f'expected `batch_size` of at least 1, got {batch_size}')
-    return SentenceEncoder(name=source, model=_load_model(source, device), batch_size=batch_size)
 
 
 @lru_cache(maxsize=4)
 def shared_vectors(source: str, device: str | None, batch_size: int) -> TextVectors:
     """The vectors that all evaluators of this process with the same encoder share."""
     return TextVectors(load_encoder(source, device=device, batch_size=batch_size))
+
+
+def encodable(text: str) -> str:
+    """Replace what UTF-8 cannot hold (lone surrogates), at which tokenizers and Arrow stop."""
+    return text.encode('utf-8', 'replace').decode('utf-8')
 
 
 def package_folder(package: str) -> list[Path]:
@@ -216,8 +226,3 @@ def _open_from_hub(source: str, device: str | None) -> SentenceTransformer:
 def _first_line(error: BaseException | None) -> str:
     text = str(error).strip().splitlines()
     return text[0][:300] if text else type(error).__name__
-
-
-def _encodable(text: str) -> str:
-    """Replace what UTF-8 cannot hold (lone surrogates), on which tokenizers raise."""
-    return text.encode('utf-8', 'replace').decode('utf-8')

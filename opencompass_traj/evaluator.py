@@ -15,7 +15,7 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_traj import scoring
-from opencompass_traj.embedding import shared_vectors
+from opencompass_traj.embedding import check_batch_size, shared_vectors
 from opencompass_traj.matching import MatchOptions
 from opencompass_traj.scoring import Comparison, Metric, Scorer, read_references
 from opencompass_traj.scoring.comparison import FINISH_NAMES
@@ -93,6 +93,7 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         _one_of('subset', subset, SUBSETS)
         _one_of('match_strategy', match_strategy, STRATEGIES)
         _one_of('default_prompt_type', default_prompt_type, scoring.PROMPT_TYPES)
+        check_batch_size(batch_size)
         self.dataset_path = dataset_path
         self.subset = subset
         self.default_prompt_type = default_prompt_type
@@ -174,13 +175,17 @@ def _build_metrics(entries: Sequence[Mapping[str, Any] | Metric] | None, match_s
 
 
 def _build_metric(entry: Mapping[str, Any], match_strategy: str) -> Metric:
+    if not isinstance(entry, Mapping):
+        raise TypeError(f'expected every entry of `metrics` to be dict(type=…) or a Metric, got {entry!r:.80}')
     config = dict(entry)
     kind = config.get('type')
     if kind is None:
         raise ValueError(f'expected every entry of `metrics` to have a `type`, got {entry!r:.80}')
     if isinstance(kind, str) and METRICS.get(kind) is None:
-        near = difflib.get_close_matches(kind, ('TEvalPlanning', *DEFAULT_METRICS)) or list(DEFAULT_METRICS)
-        raise ValueError(f'no metric is called {kind!r}; near it: {", ".join(near)}; or give the full dotted path')
+        names = ('TEvalPlanning', *DEFAULT_METRICS)
+        near = ', '.join(difflib.get_close_matches(kind.rsplit('.', 1)[-1], names) or names)
+        hint = 'the path cannot be imported' if '.' in kind else 'a metric of your own is named by its full dotted path'
+        raise ValueError(f'no metric is called {kind!r} ({hint}); there are: {near}')
     if kind is TEvalPlanning or str(kind).rsplit('.', 1)[-1] == 'TEvalPlanning':
         config.setdefault('match_strategy', match_strategy)
     metric: Metric = METRICS.build(config)
@@ -203,8 +208,9 @@ def _read_result_file(path: str) -> list[dict[str, Any]]:
 def _one_of(argument: str, value: str, known: Iterable[str]) -> None:
     names = list(known)
     if value not in names:
-        near = difflib.get_close_matches(str(value), names)
-        hint = f'; did you mean {near[0]!r}?' if near else ''
+        folded = {name.casefold(): name for name in names}
+        near = difflib.get_close_matches(str(value).casefold(), folded)
+        hint = f'; did you mean {folded[near[0]]!r}?' if near else ''
         raise ValueError(f'expected `{argument}` to be one of {", ".join(names)}, got {value!r}{hint}')
 
 

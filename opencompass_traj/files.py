@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opencompass_traj.embedding import PACKAGE_PREFIX, package_folder
+from opencompass_traj.embedding import PACKAGE_PREFIX, encodable, package_folder
 from opencompass_traj.parsing.golden import golden_problems, parse_golden
 
 MAX_NAMED_PROBLEMS = 50
@@ -122,18 +122,18 @@ def pairing_problems(recorded: Sequence[str], tasks: Sequence[str]) -> tuple[lis
     return [key for key in tasks if key not in known], [key for key in recorded if key not in asked]
 
 
-def _rows(file: Path) -> list[tuple[str, Any]]:
-    """The file's rows, each with what to call it (`line 3`, or its key in quotes)."""
+def _rows(file: Path) -> list[tuple[str, str | None, Any]]:
+    """The file's rows: what to call each in messages, its key where it has one, and its value."""
     text = file.read_text(encoding='utf-8-sig')
     if file.suffix != '.jsonl':
         content = _json(text, f'{file}')
         if isinstance(content, dict):
-            return [(str(key), value) for key, value in content.items()]
+            return [(f'sample {key!r}', key, value) for key, value in content.items()]
         if isinstance(content, list):
-            return [(f'#{number}', value) for number, value in enumerate(content)]
+            return [(f'row {number}', None, value) for number, value in enumerate(content)]
         raise ValueError(f'{file}: expected a JSON object or list, got {type(content).__name__}')
     lines = [(number, line) for number, line in enumerate(text.split('\n'), 1) if line.strip()]
-    return [(f'#line {number}', _json(line, f'{file}: line {number}')) for number, line in lines]
+    return [(f'line {number}', None, _json(line, f'{file}: line {number}')) for number, line in lines]
 
 
 def _json(text: str, where: str) -> Any:
@@ -143,16 +143,18 @@ def _json(text: str, where: str) -> Any:
         raise ValueError(f'{where}: expected JSON ({error})') from error
 
 
-def _identified(rows: list[tuple[str, Any]], file: Path, *, scalar: str = '') -> list[tuple[str, dict[str, Any]]]:
+def _identified(
+    rows: list[tuple[str, str | None, Any]], file: Path, *, scalar: str = ''
+) -> list[tuple[str, dict[str, Any]]]:
     """Give every row its id: its own, or its key in a JSON object."""
     found: list[tuple[str, dict[str, Any]]] = []
     problems: list[str] = []
-    for key, value in rows:
-        row = {scalar: value} if scalar and not isinstance(value, dict) and not key.startswith('#') else value
+    for label, key, value in rows:
+        row = {scalar: value} if scalar and key is not None and not isinstance(value, dict) else value
         if not isinstance(row, dict):
-            problems.append(f'{key.lstrip("#")}: expected an object, got {type(value).__name__}')
-        elif 'id' not in row and key.startswith('#'):
-            problems.append(f'{key.lstrip("#")}: expected an `id`')
+            problems.append(f'{label}: expected an object, got {type(value).__name__}')
+        elif 'id' not in row and key is None:
+            problems.append(f'{label}: expected an `id`')
         else:
             found.append((str(row.get('id', key)), row))
     doubled = [f'sample {key!r}: {count} rows have this id' for key, count in _counts(found) if count > 1]
@@ -184,14 +186,14 @@ def _task(key: str, row: dict[str, Any], queries: Counter[str], tools: list[str]
     if chat is not None:
         return Task(key, chat[-1]['content'], chat, row)
     query = _query(row)
-    prompt = query if query and queries[query] == 1 else f'{query} [{key}]'.strip()
-    listing = '\n'.join(f'- {_text(tool)}' for tool in row.get('tools', tools))
+    prompt = query if query and queries[query] == 1 else f'{query} [{encodable(key)}]'.strip()
+    listing = encodable('\n'.join(f'- {_text(tool)}' for tool in row.get('tools', tools)))
     system = {'role': 'system', 'content': instruction.replace('{tools}', listing)}
     return Task(key, prompt, (system, {'role': 'user', 'content': prompt}), row)
 
 
 def _query(row: Mapping[str, Any]) -> str:
-    return str(row.get('query', '')).strip()
+    return encodable(str(row.get('query', '')).strip())
 
 
 def _steps(golden: object) -> list[dict[str, Any]]:
@@ -218,7 +220,7 @@ def _chat(row: Mapping[str, Any]) -> tuple[dict[str, str], ...] | None:
         return None
     if not all(isinstance(one, dict) and isinstance(one.get('content'), str) and 'role' in one for one in chat):
         return None
-    return tuple({'role': str(one['role']), 'content': one['content']} for one in chat)
+    return tuple({'role': str(one['role']), 'content': encodable(one['content'])} for one in chat)
 
 
 def _text(value: object) -> str:

@@ -26,6 +26,9 @@ class MatchOptions:
     match_threshold: float = 0.7
 
     def __post_init__(self) -> None:
+        for name in ('name_weight', 'args_weight', 'match_threshold'):
+            if not isinstance(getattr(self, name), (int, float)):
+                raise TypeError(f'expected `{name}` to be a number, got {getattr(self, name)!r}')
         for name in ('name_weight', 'args_weight'):
             if not 0 <= getattr(self, name) < float('inf'):
                 raise ValueError(f'expected `{name}` of at least 0, got {getattr(self, name)}')

@@ -26,8 +26,9 @@ from opencompass_traj.matching import MatchOptions, text_similarity
 from opencompass_traj.metrics.permutation import permutation_match
 from opencompass_traj.metrics.prf import precision_recall_f1
 from opencompass_traj.parsing.literal import MAX_CHARS
+from opencompass_traj.parsing.teval import rewoo_args_text
 from opencompass_traj.plan import ParseFailure
-from opencompass_traj.scoring import Comparison, Metric
+from opencompass_traj.scoring import Comparison, Metric, Reference
 
 STRATEGIES = ('bertscore', 'permutation')
 # networkx' matching grows with the cube: where all pairs may match it took 0.02 s at 20 × 20 steps (T-Eval's longest
@@ -156,9 +157,27 @@ def _plans(comparison: Comparison) -> tuple[Steps, Steps]:
     """The predicted and the golden steps as upstream reads them; both empty where it would not or must not."""
     reference = comparison.reference
     prediction = comparison.prediction
-    unusable = reference.prompt_type != 'json' and not isinstance(prediction, str)
+    if reference.prompt_type == 'ReWOO':
+        return _rewoo_plans(comparison)
+    unusable = reference.prompt_type == 'str' and not isinstance(prediction, str)
     if unusable or (isinstance(prediction, str) and len(prediction) > MAX_CHARS):
         return [], []
+    return _read(prediction, reference)
+
+
+def _rewoo_plans(comparison: Comparison) -> tuple[Steps, Steps]:
+    """Upstream's reading of the golden plan, beside our own of the prediction.
+
+    Upstream's patterns take time that grows with the cube of a line's length, and stop at a number of 5,000 digits.
+    """
+    parsed = comparison.parsed
+    if isinstance(parsed, ParseFailure):
+        return [], []
+    golden = _read('', comparison.reference)[1]
+    return [{'id': step.id, 'name': step.name, 'args': rewoo_args_text(step.args)} for step in parsed.steps], golden
+
+
+def _read(prediction: object, reference: Reference) -> tuple[Steps, Steps]:
     record = {
         'prediction': copy.deepcopy(prediction),
         'ground_truth': copy.deepcopy(reference.record['ground_truth']),

@@ -53,7 +53,7 @@ class Scorer:
 
     Raises:
         ValueError: If two metrics give the same key, or a metric lacks one that it requires.
-        TypeError: If an entry is no `Metric`.
+        TypeError: If an entry is no `Metric`, or `finish_names` is a text.
     """
 
     def __init__(
@@ -66,12 +66,12 @@ class Scorer:
         progress: Progress | None = None,
     ) -> None:
         self.metrics = list(metrics)
+        _check_metrics(self.metrics)
         self.match = match or MatchOptions()
-        self.finish_names = tuple(finish_names)
+        self.finish_names = _names(finish_names)
         self._get_vectors = vectors
         self._progress = progress or (lambda comparisons, _total: comparisons)
         self.rates = frozenset(key for metric in self.metrics for key in metric.rates)
-        _check_metrics(self.metrics)
 
     @property
     def uses_embeddings(self) -> bool:
@@ -135,12 +135,18 @@ class Scorer:
         return row
 
 
+def _names(finish_names: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(finish_names, str):
+        raise TypeError(f'expected `finish_names` to be a list of names, got the text {finish_names!r}')
+    return tuple(finish_names)
+
+
 def _check_metrics(metrics: Sequence[Metric]) -> None:
     known: dict[str, str] = {}
     for metric in metrics:
-        name = type(metric).__name__
         if not isinstance(metric, Metric):
             raise TypeError(f'expected every entry of `metrics` to be a Metric, got {metric!r:.80}')
+        name = type(metric).__name__
         for key in metric.requires:
             if key not in known:
                 near = difflib.get_close_matches(key, known) or sorted(known)

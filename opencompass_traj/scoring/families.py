@@ -250,8 +250,8 @@ class TrajectoryScore(Metric):
     rates = ('trajectory_score',)
 
     def __init__(self, weights: Mapping[str, float] | None = None) -> None:
-        self.weights = dict(weights or {'sequence_similarity': 0.6, 'dag_similarity': 0.4})
-        if min(self.weights.values()) < 0 or not sum(self.weights.values()) > 0:
+        self.weights = dict({'sequence_similarity': 0.6, 'dag_similarity': 0.4} if weights is None else weights)
+        if not self.weights or min(self.weights.values()) < 0 or not sum(self.weights.values()) > 0:
             raise ValueError(f'expected `weights` of at least 0 with a sum above 0, got {self.weights}')
         self.requires = tuple(self.weights)
 
