@@ -79,7 +79,7 @@ class WrongNumber(Metric):
         ({'batch_size': 0}, 'expected `batch_size` of at least 1, got 0'),
         (
             {'metrics': [{'type': 'SequenceSimilariti'}]},
-            "no metric is called 'SequenceSimilariti'; SequenceSim",
+            "no metric is called 'SequenceSimilariti'",
         ),
         ({'metrics': [{'mode': 'indel'}]}, 'expected every entry of `metrics` to have a `type`'),
         ({'metrics': [{'type': 'SequenceSimilarity', 'mode': 'lcs'}]}, 'lcs'),
