@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
 from opencompass_traj.plan import Plan, Step, StepGraph, StepId
+from opencompass_traj.turns import turn_edges
 
 EdgeSource: TypeAlias = Literal['prev', 'references', 'order', 'chain']
 
@@ -76,14 +77,14 @@ def golden_graph(plan: Plan) -> StepGraph | None:
 
 
 def chain_graph(plan: Plan) -> StepGraph:
-    """Return the graph in which each step depends on the one before.
+    """Return the graph in which each step depends on the one before, or on all steps of the turn before.
 
     Example:
         >>> from opencompass_traj.plan import Plan
         >>> sorted(chain_graph(Plan.of('a', 'b', 'c')).edges)
         [(0, 1), (1, 2)]
     """
-    return StepGraph(plan.names, frozenset((i, i + 1) for i in range(len(plan) - 1)))
+    return StepGraph(plan.names, turn_edges(plan))
 
 
 def predicted_edges(pred: Plan, *, golden_has_graph: bool) -> PredictedEdges:

@@ -20,6 +20,7 @@ class Step:
         turn: The turn of the agent in which the call was made, from 0, ascending. Calls of one turn are parallel: they
             have no order among themselves. None: not recorded, and each step is a turn of its own.
         failed: Whether the call came back with an error. None: not recorded.
+        optional: Whether a golden step may be left out.
     """
 
     id: StepId
@@ -28,6 +29,7 @@ class Step:
     prev: tuple[StepId, ...] | None = None
     turn: int | None = field(default=None, repr=False)
     failed: bool | None = field(default=None, repr=False)
+    optional: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

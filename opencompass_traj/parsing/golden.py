@@ -6,13 +6,15 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from opencompass_traj.parsing.literal import shown
 from opencompass_traj.plan import Plan, Step, StepId
 
 _WHOLE_NUMBER: Final = re.compile(r'-?[0-9]{1,18}')
+
+_OTHER_ARGS = {'arguments', 'kwargs', 'param', 'params', 'parameters', 'tool_input', 'action_input', 'input'}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +25,21 @@ class _Draft:
     name: str
     args: Any
     prev: tuple[StepId, ...] | None
+    turn: int | None = None
+    failed: bool | None = None
+    optional: bool = False
+
+    def step(self, prev: tuple[StepId, ...] | None) -> Step:
+        """The step with the dependencies that are known to exist."""
+        return Step(self.id, self.name, self.args, prev, self.turn, self.failed, self.optional)
 
 
 def parse_golden(record: object, *, where: str) -> Plan:
     """Read a golden plan and refuse one that is not sound.
 
     Args:
-        record: A list of dicts `id`, `prev`, `name`, `args` (T-Eval's layout), or the JSON text of one. A missing
+        record: A list of dicts `id`, `prev`, `name`, `args` (T-Eval's layout; also `optional`, and `turn` and `failed`
+            of a recorded run), or the JSON text of one. A missing
             `id` is the step's position from 0, missing `args` are `{}`; a missing `prev` states no dependency if
             another step has the key, and nothing at all if none has. None counts as missing, because Arrow tables
             fill rows up with it.
@@ -55,6 +65,24 @@ def parse_golden(record: object, *, where: str) -> Plan:
     if problems:
         raise ValueError(f'{where}: ' + '; '.join(problems))
     return plan
+
+
+def is_teval_layout(record: object) -> bool:
+    """Whether a golden plan is written as T-Eval writes it, sound or not; else it may be in another format.
+
+    Example:
+        >>> is_teval_layout([{'name': 'search'}]), is_teval_layout([{'name': 'search', 'kwargs': {'q': 'x'}}])
+        (True, False)
+    """
+    steps = record
+    if isinstance(record, str):
+        try:
+            steps = json.loads(record)
+        except (ValueError, RecursionError):
+            return False
+    if not isinstance(steps, list):
+        return False
+    return all(isinstance(step, dict) and 'name' in step and not _OTHER_ARGS & set(step) for step in steps)
 
 
 def golden_problems(record: object) -> list[str]:
@@ -98,10 +126,10 @@ def parse_golden_leniently(record: object) -> tuple[Plan, list[str]]:
     prevs = _known_dependencies(drafts, problems)
     _report_wrong_order(prevs, problems)
     if all(draft.prev is None for draft in drafts):
-        return Plan(tuple(Step(draft.id, draft.name, draft.args) for draft in drafts if draft.name)), problems
+        return Plan(tuple(draft.step(None) for draft in drafts if draft.name)), problems
     position = {draft.id: index for index, draft in enumerate(drafts)}
     steps = (
-        Step(draft.id, draft.name, draft.args, tuple(i for i in prevs[draft.id] if position[i] < position[draft.id]))
+        draft.step(tuple(i for i in prevs[draft.id] if position[i] < position[draft.id]))
         for draft in drafts
         if draft.name
     )
@@ -140,7 +168,15 @@ def _draft(item: object, position: int, problems: list[str]) -> _Draft | None:
         got = '' if name is None or isinstance(name, str) else f' and a text, got {shown(name)}'
         problems.append(f'{label}: expected a name that is not empty{got}')
         name = ''
-    return _Draft(identifier, name, args, prev)
+    return _Draft(
+        identifier,
+        name,
+        args,
+        prev,
+        turn=_draft_mark(item, 'turn', int, label, problems),
+        failed=_draft_mark(item, 'failed', bool, label, problems),
+        optional=bool(_draft_mark(item, 'optional', bool, label, problems)),
+    )
 
 
 def _draft_prev(value: object, label: str, problems: list[str]) -> tuple[StepId, ...] | None:
@@ -155,6 +191,15 @@ def _draft_prev(value: object, label: str, problems: list[str]) -> tuple[StepId,
         if not _is_id(item)
     )
     return tuple(dict.fromkeys(item for item in value if _is_id(item)))
+
+
+def _draft_mark(item: dict[Any, Any], key: str, kind: type, label: str, problems: list[str]) -> Any:
+    value = item.get(key)
+    if value is None or type(value) is kind:
+        return value
+    what = 'true or false' if kind is bool else 'a whole number'
+    problems.append(f'{label}: expected `{key}` to be {what}, got {shown(value)}')
+    return None
 
 
 def _draft_args(value: object, label: str, problems: list[str]) -> Any:
@@ -176,7 +221,7 @@ def _in_order(drafts: list[_Draft]) -> list[_Draft]:
     if not all(isinstance(draft.id, int) or _WHOLE_NUMBER.fullmatch(draft.id) for draft in drafts):
         return drafts
     numbered = [
-        _Draft(int(d.id), d.name, d.args, None if d.prev is None else tuple(map(_as_integer, d.prev))) for d in drafts
+        replace(d, id=int(d.id), prev=None if d.prev is None else tuple(map(_as_integer, d.prev))) for d in drafts
     ]
     return sorted(numbered, key=lambda draft: int(draft.id))
 

@@ -18,6 +18,9 @@ MAX_CHARS: Final = 1_000_000
 MAX_DEPTH: Final = 200
 """Deepest nesting of brackets that is read; Python's own tokenizer stops there too."""
 
+NO_CALLS: Final = 'no calls in the answer'
+"""The reason of a failure where nothing in the text looks like a call, broken or whole: the agent abstained."""
+
 UNREADABLE: Final = (ValueError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError)
 """All that the two readers raise for a text they refuse (OverflowError: a huge integer plus an imaginary number)."""
 
@@ -62,7 +65,7 @@ def load_literal(
     if len(text) > max_chars:
         return ParseFailure(f'answer longer than {max_chars} characters')
     body = _cut(text, start, end)
-    if _nests_deeper(body, max_depth):
+    if nests_deeper(body, max_depth):
         return ParseFailure(f'brackets nested more than {max_depth} deep')
     value: Any = None
     for read in (_read_python, json.loads, _read_requoted):
@@ -89,7 +92,8 @@ def _cut(text: str, start: str, end: str) -> str:
     return text[: text.rfind(end) + len(end)] if end else text
 
 
-def _nests_deeper(text: str, limit: int) -> bool:
+def nests_deeper(text: str, limit: int) -> bool:
+    """Tell whether brackets outside strings are nested more than `limit` deep."""
     if sum(map(text.count, '[({')) <= limit:
         return False
     depth = 0
