@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from rapidfuzz.distance import Indel, Levenshtein
+from scipy.optimize import linear_sum_assignment
 
 Mode: TypeAlias = Literal['levenshtein', 'indel']
 
@@ -136,12 +137,14 @@ def similarity_of(distance: float, n_pred: int, n_ref: int, *, mode: Mode = 'lev
     return float((largest - distance) / largest) if largest else 1.0
 
 
-def soft_levenshtein(similarity: ArrayLike) -> SequenceEdit:
+def soft_levenshtein(similarity: ArrayLike, *, rank: Sequence[int] | None = None) -> SequenceEdit:
     """Compare two sequences by the similarity of their items: replacing one costs `1 - similarity` instead of 1.
 
     Args:
         similarity: Matrix n_pred × n_ref with values in [0, 1]; row i, column j says how alike predicted item i and
             golden item j are. An empty side is a matrix of shape (n, 0) or (0, n).
+        rank: One number per predicted item, ascending; items that share one have no order among themselves, and come
+            in the order in which they are most like golden items. None: as they stand.
 
     Returns:
         As `sequence_edit` in mode 'levenshtein', with a distance that need not be whole. A pair of similarity 1 is a
@@ -159,11 +162,20 @@ def soft_levenshtein(similarity: ArrayLike) -> SequenceEdit:
     """
     matrix = similarity_matrix(similarity)
     n_pred, n_ref = matrix.shape
+    order = list(range(n_pred)) if rank is None else _likely_order(matrix, rank)
+    matrix = matrix[order]
     table = _soft_table(matrix)
     # Rounding of a sum of differences may leave [0, max] by a last digit.
     distance = min(max(float(table[-1, -1]), 0.0), float(max(n_pred, n_ref)))
-    alignment = _soft_script(table, matrix)
+    script = _soft_script(table, matrix)
+    alignment = tuple(op if op.pred is None else op._replace(pred=order[op.pred]) for op in script)
     return SequenceEdit(distance, n_pred, n_ref, similarity_of(distance, n_pred, n_ref), alignment)
+
+
+def _likely_order(matrix: NDArray[np.float64], rank: Sequence[int]) -> list[int]:
+    """The items by rank, and within a rank by the golden items that the best matching gives them."""
+    places = dict(zip(*(side.tolist() for side in linear_sum_assignment(matrix, maximize=True)), strict=True))
+    return sorted(range(len(rank)), key=lambda i: (rank[i], places.get(i, -1), i))
 
 
 def similarity_matrix(values: ArrayLike) -> NDArray[np.float64]:

@@ -14,7 +14,7 @@ import pytest
 from opencompass_traj.edges import chain_graph, golden_graph
 from opencompass_traj.embedding import TextVectors
 from opencompass_traj.metrics.plan_match import plan_match
-from opencompass_traj.plan import Plan, Step
+from opencompass_traj.plan import Plan, Step, Trajectory
 from opencompass_traj.scoring import (
     CausalFidelity,
     Comparison,
@@ -56,7 +56,7 @@ FAMILIES = {
         TrajectoryScore(),
     ],
     'indel': [SequenceSimilarity('indel'), PartialOrderSimilarity('indel')],
-    'soft': [SequenceSimilarity(soft=True), GraphSimilarity(semantic=True)],
+    'soft': [SequenceSimilarity(compare='soft'), GraphSimilarity(compare='soft')],
 }
 KEYS = [f'{family}:{key}' for family, metrics in FAMILIES.items() for metric in metrics for key in metric.rates]
 COUNTS = ('redundant_steps', 'missing_steps', 'redundant_edges', 'missing_edges')
@@ -67,7 +67,7 @@ def numbers(pred, ref):
     found = {}
     for family, metrics in FAMILIES.items():
         one = Comparison([], Reference('x', {}, ref), vectors=VECTORS)
-        one.parsed = pred
+        one.trajectory = Trajectory(pred, 'test')
         for metric in metrics:
             VECTORS.add(metric.texts(one))
             scored = metric.score(one)
