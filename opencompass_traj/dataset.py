@@ -9,7 +9,8 @@ from datasets import Dataset, DatasetDict
 from opencompass.datasets.base import BaseDataset
 from opencompass.registry import LOAD_DATASET
 
-from opencompass_traj.files import DEFAULT_INSTRUCTION, read_tasks
+from opencompass_traj.files import Fields
+from opencompass_traj.tasks import DEFAULT_INSTRUCTION, read_tasks
 
 
 @LOAD_DATASET.register_module()
@@ -21,12 +22,15 @@ class TrajectoryDataset(BaseDataset):  # type: ignore[misc]
     """
 
     @staticmethod
-    def load(path: str, instruction: str = DEFAULT_INSTRUCTION, **_ignored: Any) -> DatasetDict:
+    def load(
+        path: str, instruction: str = DEFAULT_INSTRUCTION, fields: Fields | None = None, **_ignored: Any
+    ) -> DatasetDict:
         """Read and check a golden file.
 
         Args:
-            path: See `files.resolve_path`; formats as in `files.read_tasks`.
+            path: See `files.resolve_path`; formats as in `tasks.read_tasks`.
             instruction: The system message for tasks that bring no prompt of their own.
+            fields: Where the values are in files with other keys; see `files.read_rows`.
 
         Returns:
             The samples, as `test` and `train`.
@@ -41,7 +45,7 @@ class TrajectoryDataset(BaseDataset):  # type: ignore[misc]
                 'prompt': [*task.messages, {'role': 'assistant', 'content': json.dumps(task.record['ground_truth'])}],
                 'ground_truth': json.dumps(task.record),
             }
-            for task in read_tasks(path, instruction=instruction)
+            for task in read_tasks(path, instruction=instruction, fields=fields)
         ]
         samples = Dataset.from_list(rows)
         return DatasetDict({'test': samples, 'train': samples})

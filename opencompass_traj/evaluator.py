@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from opencompass.utils import get_logger
 from tqdm import tqdm
 
 from opencompass_traj import scoring
-from opencompass_traj.embedding import check_batch_size, shared_vectors
-from opencompass_traj.matching import MatchOptions
-from opencompass_traj.scoring import Comparison, Metric, Scorer, read_references
-from opencompass_traj.scoring.comparison import FINISH_NAMES
+from opencompass_traj.embedding import TextVectors, check_batch_size, shared_vectors
+from opencompass_traj.matching import MatchOptions, text_similarity
+from opencompass_traj.metrics.argument_rules import argument_rules as read_rules
+from opencompass_traj.parsing.trajectories import check_format
+from opencompass_traj.scoring import FINISH_NAMES, Comparison, Metric, Reading, Scorer, read_references
 from opencompass_traj.teval import STRATEGIES, TEvalPlanning
 
 # The encoders that OpenCompass' T-Eval evaluator takes for its two planning sets.
@@ -26,12 +28,19 @@ PLANNING_ENCODERS = {'plan': 'all-mpnet-base-v2', 'plan_zh': 'thenlper/gte-large
 _LANGUAGE_FREE = ('instruct', 'plan', 'review', 'reason_retrieve_understand', 'reason', 'retrieve', 'understand')
 SUBSETS = tuple(name + suffix for suffix in ('', '_zh') for name in _LANGUAGE_FREE)
 DEFAULT_METRICS = (
+    'Recovery',
     'PlanMatch',
     'SequenceSimilarity',
     'PartialOrderSimilarity',
     'GraphSimilarity',
     'CausalFidelity',
+    'ForbiddenTools',
     'TrajectoryScore',
+    'ArgumentMatch',
+    'EffectMatch',
+    'LoopDetection',
+    'Efficiency',
+    'Outcome',
 )
 PROGRESS_FROM_SAMPLES = 200
 
@@ -57,6 +66,10 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         subset: T-Eval's subset. `plan` and `plan_zh` are scored here; any other is handed to `TEvalEvaluator`.
         metrics: The metrics as `dict(type=…, option=…)` or `Metric` objects; None takes all that the package has.
         finish_names: Tools that only mark the end of a plan; not counted (T-Eval's numbers keep T-Eval's own rule).
+        prediction_format: How predictions are read for all but T-Eval's numbers: `auto` (T-Eval's reading, else the
+            first format that recognises it), `teval`, or another of `parsing.trajectories.FORMATS`.
+        argument_rules: When arguments are the same; see `metrics.argument_rules.argument_rules`.
+        best_by: The rate by which the best of several golden plans is chosen; None: `trajectory_score`.
         strict_golden: Whether an unsound golden plan stops the evaluation; False scores what is sound in it.
         device: Where the encoder runs, such as `cpu` or `cuda:0`; None takes a GPU if there is one.
         batch_size: Texts per forward pass of the encoder, at least 1.
@@ -82,6 +95,9 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         subset: str = 'plan',
         metrics: Sequence[Mapping[str, Any] | Metric] | None = None,
         finish_names: Sequence[str] = FINISH_NAMES,
+        prediction_format: str = 'auto',
+        argument_rules: Mapping[str, Any] | None = None,
+        best_by: str | None = None,
         strict_golden: bool = True,
         device: str | None = None,
         batch_size: int = 64,
@@ -94,17 +110,27 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         _one_of('match_strategy', match_strategy, STRATEGIES)
         _one_of('default_prompt_type', default_prompt_type, scoring.PROMPT_TYPES)
         check_batch_size(batch_size)
+        check_format(prediction_format)
+        if isinstance(finish_names, str):
+            raise TypeError(f'expected `finish_names` to be a list of names, got the text {finish_names!r}')
+        self.argument_rules = dict(argument_rules or {})
         self.dataset_path = dataset_path
         self.subset = subset
         self.default_prompt_type = default_prompt_type
         self.strict_golden = strict_golden
         self.delegate = None if subset in PLANNING_ENCODERS else TEvalEvaluator(subset)
         self.bert_score_model = bert_score_model or PLANNING_ENCODERS.get(subset, '')
+        vectors = partial(shared_vectors, self.bert_score_model, device, batch_size)
         self.scorer = Scorer(
             _build_metrics(metrics, match_strategy),
-            match=MatchOptions(name_weight, args_weight, match_threshold),
-            vectors=partial(shared_vectors, self.bert_score_model, device, batch_size),
-            finish_names=finish_names,
+            reading=Reading(
+                match=MatchOptions(name_weight, args_weight, match_threshold),
+                rules=read_rules(argument_rules or {}, similar=partial(_similar, vectors)),
+                finish_names=tuple(finish_names),
+                prediction_format=prediction_format,
+            ),
+            vectors=vectors,
+            best_by=best_by,
             progress=_progress,
         )
 
@@ -151,14 +177,16 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
 
     def settings(self) -> dict[str, Any]:
         """Every option that changes a number, and the version of the metrics, to be kept beside the results."""
+        reading = self.scorer.reading
         return {
             'metric_version': scoring.METRIC_VERSION,
-            'name_weight': self.scorer.match.name_weight,
-            'args_weight': self.scorer.match.args_weight,
-            'match_threshold': self.scorer.match.match_threshold,
+            **asdict(reading.match),
             'bert_score_model': self.bert_score_model if self.scorer.uses_embeddings else None,
             'default_prompt_type': self.default_prompt_type,
-            'finish_names': list(self.scorer.finish_names),
+            'finish_names': list(reading.finish_names),
+            'prediction_format': reading.prediction_format,
+            'argument_rules': self.argument_rules,
+            'best_by': self.scorer.best_by,
             'strict_golden': self.strict_golden,
             'metrics': [metric.settings() for metric in self.scorer.metrics],
         }
@@ -166,6 +194,13 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
     def _score(self, predictions: Sequence[object], references: Sequence[object]) -> scoring.CorpusScore:
         read = read_references(references, default_prompt_type=self.default_prompt_type, strict=self.strict_golden)
         return self.scorer.score(predictions, read)
+
+
+def _similar(vectors: Callable[[], TextVectors], pred: str, ref: str) -> float:
+    """How alike two argument values are, for rules that ask for it; the encoder is loaded at the first."""
+    known = vectors()
+    known.add([pred, ref])
+    return float(text_similarity([pred], [ref], known)[0, 0])
 
 
 def _build_metrics(entries: Sequence[Mapping[str, Any] | Metric] | None, match_strategy: str) -> list[Metric]:
@@ -214,6 +249,6 @@ def _one_of(argument: str, value: str, known: Iterable[str]) -> None:
         raise ValueError(f'expected `{argument}` to be one of {", ".join(names)}, got {value!r}{hint}')
 
 
-def _progress(comparisons: Iterable[Comparison], total: int) -> Iterable[Comparison]:
+def _progress(samples: Iterable[list[Comparison]], total: int) -> Iterable[list[Comparison]]:
     get_logger().debug(f'scoring {total} samples')
-    return tqdm(comparisons, total=total, desc='scoring', disable=total < PROGRESS_FROM_SAMPLES)  # type: ignore[no-any-return]
+    return tqdm(samples, total=total, desc='scoring', disable=total < PROGRESS_FROM_SAMPLES)  # type: ignore[no-any-return]

@@ -9,7 +9,9 @@ from opencompass.models.base import BaseModel
 from opencompass.registry import MODELS
 from opencompass.utils import get_logger
 
-from opencompass_traj.files import pairing_problems, read_recording, read_tasks
+from opencompass_traj.files import Fields
+from opencompass_traj.recordings import pairing_problems, read_recording
+from opencompass_traj.tasks import read_tasks
 
 
 @MODELS.register_module()
@@ -17,8 +19,10 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
     """Replays the answers that an agent gave before, so that its runs are compared without inference.
 
     Args:
-        path: The recording, or one for each file of `tasks`; see `files.read_recording`.
+        path: The recording, or one for each file of `tasks`; see `recordings.read_recording`.
         tasks: The golden file that the recording answers, the same `path` as the dataset's; or a list of them.
+        fields: Where the values are in recordings with other keys; see `files.read_rows`.
+        task_fields: The same for the golden files; the dataset's own `fields`.
         missing: What to do where a task has no recorded answer: `error`, or `unreadable`: it is logged, and counts as
             an answer that cannot be read, which scores 0.
         extra: What to do with recorded answers that belong to no task: `error`, or `ignore`: they are logged.
@@ -34,6 +38,8 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
         path: str | Sequence[str],
         tasks: str | Sequence[str],
         *,
+        fields: Fields | None = None,
+        task_fields: Fields | None = None,
         missing: str = 'error',
         extra: str = 'error',
         max_seq_len: int = 1_000_000,
@@ -44,6 +50,7 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
         super().__init__(path=', '.join(recordings), max_seq_len=max_seq_len)
         _one_of('missing', missing, ('error', 'unreadable'))
         _one_of('extra', extra, ('error', 'ignore'))
+        self._fields, self._task_fields = fields, task_fields
         self._answers: dict[str, str] = {}
         for recording, file in zip(recordings, golden, strict=True):
             self._add(recording, file, missing_is_fatal=missing == 'error', extra_is_fatal=extra == 'error')
@@ -65,7 +72,8 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
         return len(prompt.split())
 
     def _add(self, recording: str, golden: str, *, missing_is_fatal: bool, extra_is_fatal: bool) -> None:
-        answers, asked = read_recording(recording), read_tasks(golden)
+        answers = read_recording(recording, fields=self._fields)
+        asked = read_tasks(golden, fields=self._task_fields)
         absent, unknown = pairing_problems(list(answers), [task.id for task in asked])
         _report(recording, 'no recorded answer for', absent, fatal=missing_is_fatal)
         _report(recording, 'recorded answers to no task:', unknown, fatal=extra_is_fatal)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from opencompass.summarizers import DefaultSummarizer
 from opencompass.utils import dataset_abbr_from_cfg
+
+from opencompass_traj.scoring import Efficiency, Outcome
 
 LEADING_METRICS = (
     'trajectory_score',
@@ -23,9 +26,24 @@ LEADING_METRICS = (
     'missing_steps',
     'redundant_edges',
     'missing_edges',
+    'argument_f1',
+    'effect_f1',
+    'loop_rate',
+    'repeated_steps',
+    'forbidden_hits',
+    'step_ratio',
+    'token_ratio',
+    'latency_ratio',
+    'cost_ratio',
+    'solved_rate',
+    'degraded_rate',
+    'silent_degradation_rate',
     'parse_rate',
+    'recovered_rate',
     'f1_score',
 )
+# Where a share of known samples is 0, the numbers that belong to it are not known either.
+KNOWN_BY = {key: known for metric in (Efficiency, Outcome) for key, known in metric.sparse.items()}
 
 
 class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
@@ -60,14 +78,30 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
     def _pick_up_results(self) -> Any:
         with _without_message(self.logger, 'unknown inferencer'):
             raw, parsed, metrics, modes = super()._pick_up_results()
+        for result in (result for results in parsed.values() for result in results.values()):
+            result.update({key: math.nan for key, known in KNOWN_BY.items() if result.get(known) == 0})
         # OpenCompass knows the mode of three inferencers; T-Eval's chat inferencer, used here too, generates.
         modes.update({abbr: 'gen' for abbr, mode in modes.items() if mode == 'unknown'})
         abbrs = [dataset_abbr_from_cfg(dataset) for dataset in self.dataset_cfgs]
-        rows = [[abbr, metric] for abbr in abbrs for metric in self.metrics if metric in metrics.get(abbr, ())]
+        rows = [
+            [abbr, metric]
+            for abbr in abbrs
+            for metric in self.metrics
+            if metric in metrics.get(abbr, ()) and _known(parsed, abbr, metric)
+        ]
         # A dataset without a result keeps a row of dashes, and one that none of our metrics scored its first number.
         others = [abbr for abbr in abbrs if not any(abbr == row[0] for row in rows)] if not self.further_rows else []
         self.dataset_abbrs = [*rows, *others, *self.further_rows]
         return raw, parsed, metrics, modes
+
+    def _format_table(self, *arguments: Any, **options: Any) -> list[list[str]]:
+        table = super()._format_table(*arguments, **options)
+        return [['-' if cell == 'nan' else cell for cell in row] for row in table]
+
+
+def _known(parsed: Mapping[str, Mapping[str, Mapping[str, float]]], abbr: str, metric: str) -> bool:
+    """Whether any model has the number."""
+    return not all(math.isnan(results[abbr][metric]) for results in parsed.values() if abbr in results)
 
 
 def _summarizer_of(module: str) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dataclasses
 import json
 import warnings
 from bisect import bisect_left
@@ -27,7 +28,8 @@ from opencompass_traj.metrics.permutation import permutation_match
 from opencompass_traj.metrics.prf import precision_recall_f1
 from opencompass_traj.parsing.literal import MAX_CHARS
 from opencompass_traj.parsing.teval import rewoo_args_text
-from opencompass_traj.plan import ParseFailure
+from opencompass_traj.parsing.trajectories import RECORDED
+from opencompass_traj.plan import ParseFailure, Trajectory
 from opencompass_traj.scoring import Comparison, Metric, Reference
 
 STRATEGIES = ('bertscore', 'permutation')
@@ -102,8 +104,10 @@ class TEvalPlanning(Metric):
         if vectors is None:
             raise RuntimeError('T-Eval compares texts by their vectors, and there is no encoder')
         if len(pred) * len(ref) > self.max_pairs:
-            return _assignment(_without_finish(pred), _without_finish(ref), vectors, comparison.match), 'assignment'
-        numbers = _UpstreamPlanning(comparison.match, vectors).bertscore_match(pred, ref)
+            return _assignment(
+                _without_finish(pred), _without_finish(ref), vectors, comparison.reading.match
+            ), 'assignment'
+        numbers = _UpstreamPlanning(comparison.reading.match, vectors).bertscore_match(pred, ref)
         return _Numbers(*(float(numbers[key]) for key in ('precision', 'recall', 'f1_score'))), 'upstream'
 
 
@@ -157,6 +161,11 @@ def _plans(comparison: Comparison) -> tuple[Steps, Steps]:
     """The predicted and the golden steps as upstream reads them; both empty where it would not or must not."""
     reference = comparison.reference
     prediction = comparison.prediction
+    found = comparison.trajectory
+    if isinstance(found, Trajectory) and found.format in RECORDED:
+        # A recording is no answer that T-Eval could read; its calls are taken as one that was written well.
+        steps = [{'id': i, 'name': step.name, 'args': step.args} for i, step in enumerate(found.plan.steps)]
+        return _read(steps, dataclasses.replace(reference, prompt_type='json'))
     if reference.prompt_type == 'ReWOO':
         return _rewoo_plans(comparison)
     unusable = reference.prompt_type == 'str' and not isinstance(prediction, str)
@@ -170,7 +179,7 @@ def _rewoo_plans(comparison: Comparison) -> tuple[Steps, Steps]:
 
     Upstream's patterns take time that grows with the cube of a line's length, and stop at a number of 5,000 digits.
     """
-    parsed = comparison.parsed
+    parsed = comparison.strict
     if isinstance(parsed, ParseFailure):
         return [], []
     golden = _read('', comparison.reference)[1]
@@ -212,7 +221,7 @@ def _assignment(pred: Steps, ref: Steps, vectors: TextVectors, match: MatchOptio
 
 
 def _permutation(comparison: Comparison) -> _Numbers:
-    written = comparison.parsed
+    written = comparison.strict
     if isinstance(written, ParseFailure):
         return _NOTHING
     edges = predicted_edges(written, golden_has_graph=False)

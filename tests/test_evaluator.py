@@ -18,9 +18,21 @@ pytestmark = pytest.mark.host
 RATES = {
     'precision', 'recall', 'f1_score', 'parse_rate', 'plan_precision', 'plan_recall', 'plan_f1', 'sequence_similarity',
     'optimal_rate', 'partial_order_similarity', 'dag_similarity', 'node_f1', 'edge_precision', 'edge_recall', 'edge_f1',
-    'isomorphic_rate', 'causal_fidelity', 'trajectory_score',
+    'isomorphic_rate', 'causal_fidelity', 'trajectory_score', 'argument_precision', 'argument_recall', 'argument_f1',
+    'args_exact_rate', 'effect_precision', 'effect_recall', 'effect_f1', 'effect_exact_rate',
 }  # fmt: skip
-COUNTS = {'redundant_steps', 'missing_steps', 'redundant_edges', 'missing_edges'}
+# Rates of which more is not better: 1 right answer has none of them.
+FAULTS = {'recovered_rate', 'loop_rate', 'degraded_rate'}
+COUNTS = {
+    'redundant_steps', 'missing_steps', 'redundant_edges', 'missing_edges', 'repeated_steps', 'retried_steps',
+    'longest_loop', 'forbidden_hits',
+}  # fmt: skip
+# What a recording need not say, and where the share of samples stands that do.
+SPARSE_RATES = {'solved_rate': 'outcome_known_rate', 'silent_degradation_rate': 'outcome_known_rate'}
+SPARSE_COUNTS = {f'{figure}_ratio': f'{figure}_known_rate' for figure in ('step', 'token', 'latency', 'cost')}
+SPARSE = {**SPARSE_RATES, **SPARSE_COUNTS}
+DENSE = RATES | FAULTS | COUNTS
+KEYS = DENSE | set(SPARSE) | set(SPARSE.values())
 SYMBOLIC = [{'type': 'SequenceSimilarity'}, {'type': 'GraphSimilarity'}, {'type': 'CausalFidelity'}]
 
 
@@ -177,10 +189,11 @@ def test_keys_are_those_of_the_documents_and_the_same_whatever_the_data(build: C
     results = [build().score(*corpus) for corpus in corpora]
     rows = [row for result in results for row in result['details']]
     for result in results:
-        assert set(result) == RATES | COUNTS | {'settings', 'details'}
-        assert {type(result[key]) for key in RATES | COUNTS} == {float}
+        assert set(result) == KEYS | {'settings', 'details'}
+        assert {type(result[key]) for key in KEYS} == {float}
     assert len({tuple(row) for row in rows}) == 1
-    assert set(rows[0]) >= RATES | COUNTS | {'parse_status', 'edge_source', 'graph_exact', 'alignment', 'sample'}
+    assert set(rows[0]) >= DENSE | set(SPARSE) | {'parse_status', 'edge_source', 'graph_exact', 'alignment', 'sample'}
+    assert not set(rows[0]) & set(SPARSE.values())
 
 
 @pytest.mark.parametrize('strategy', ['bertscore', 'permutation'])
@@ -205,9 +218,15 @@ def test_means_are_those_of_the_details_and_rates_in_percent(build: Callable[...
     result = build().score(predictions, [GOLDEN] * 4)
 
     assert len(result['details']) == 4
-    for key in RATES | COUNTS:
+    for key in DENSE:
         mean = sum(row[key] for row in result['details']) / 4
-        assert result[key] == pytest.approx(mean * (100 if key in RATES else 1), abs=1e-12), key
+        assert result[key] == pytest.approx(mean * (1 if key in COUNTS else 100), abs=1e-12), key
+    for key, share in SPARSE.items():
+        known = [row[key] for row in result['details'] if row[key] is not None]
+        mean = sum(known) / max(1, len(known))
+        assert result[key] == pytest.approx(mean * (100 if key in SPARSE_RATES else 1), abs=1e-12), key
+        assert result[share] == 100 * len(known) / 4
+    assert (result['step_known_rate'], result['token_known_rate'], result['outcome_known_rate']) == (75, 0, 0)
 
 
 def test_an_unreadable_prediction_scores_0_in_every_rate_and_stays_in_the_denominator(
@@ -219,6 +238,9 @@ def test_an_unreadable_prediction_scores_0_in_every_rate_and_stays_in_the_denomi
     assert {key: unreadable[key] for key in RATES} == dict.fromkeys(RATES, 0.0)
     assert {key: right[key] for key in RATES} == dict.fromkeys(RATES, 1.0)
     assert {key: result[key] for key in RATES} == dict.fromkeys(RATES, 50.0)
+    assert {key: right[key] for key in FAULTS} == dict.fromkeys(FAULTS, 0.0)
+    assert {key: unreadable[key] for key in FAULTS} == {'recovered_rate': 0, 'loop_rate': 0, 'degraded_rate': 1}
+    assert {key: unreadable[key] for key in SPARSE} == dict.fromkeys(SPARSE)
     assert (unreadable['parse_status'], right['parse_status']) == ('unreadable', 'read')
     assert unreadable['parse_reason']
     assert (unreadable['missing_steps'], result['missing_steps']) == (3.0, 1.5)
@@ -226,8 +248,17 @@ def test_an_unreadable_prediction_scores_0_in_every_rate_and_stays_in_the_denomi
 
 def test_an_unreadable_prediction_scores_0_even_beside_an_empty_golden_plan(build: Callable[..., Any]) -> None:
     """Two empty plans are alike; an answer that cannot be read is not an empty plan."""
-    row = build().score(['no plan'], [record('FinishAction')])['details'][0]
-    assert {key: row[key] for key in RATES} == dict.fromkeys(RATES, 0.0)
+    for options, answer in (({}, '[{"name": '), ({'prediction_format': 'teval'}, 'no plan'), ({}, '<think>no plan')):
+        row = build(**options).score([answer], [record('FinishAction')])['details'][0]
+        assert {key: row[key] for key in RATES} == dict.fromkeys(RATES, 0.0)
+        assert row['parse_status'] == 'unreadable'
+
+
+def test_an_answer_without_a_call_is_right_where_nothing_was_to_be_called(build: Callable[..., Any]) -> None:
+    row = build().score(['There is nothing to do.'], [record('FinishAction')])['details'][0]
+    ours = RATES - {'precision', 'recall', 'f1_score', 'parse_rate'}
+    assert {key: row[key] for key in ours} == dict.fromkeys(ours, 1.0)
+    assert row['parse_rate'] == 0
 
 
 def test_values_to_hold_for_a_redundant_step(build: Callable[..., Any], exact: ExactEncoder) -> None:
@@ -263,11 +294,18 @@ def test_settings_hold_every_option_that_changes_a_number(build: Callable[..., A
     assert settings['strict_golden'] is False
     assert settings['metric_version']
     assert [metric['type'] for metric in settings['metrics']] == ['TEvalPlanning', *DEFAULTS]
-    assert settings['metrics'][-1]['weights'] == {'sequence_similarity': 0.6, 'dag_similarity': 0.4}
+    by_type = {metric['type']: metric for metric in settings['metrics']}
+    assert by_type['TrajectoryScore']['weights'] == {'sequence_similarity': 0.6, 'dag_similarity': 0.4}
+    assert by_type['Outcome'] == {'type': 'Outcome', 'threshold': 0.7, 'score_key': 'trajectory_score'}
+    assert (settings['prediction_format'], settings['argument_rules'], settings['best_by']) == (
+        'auto', {}, 'trajectory_score',
+    )  # fmt: skip
+    json.dumps(settings, allow_nan=False)
 
 
 DEFAULTS = (
-    'PlanMatch', 'SequenceSimilarity', 'PartialOrderSimilarity', 'GraphSimilarity', 'CausalFidelity', 'TrajectoryScore',
+    'Recovery', 'PlanMatch', 'SequenceSimilarity', 'PartialOrderSimilarity', 'GraphSimilarity', 'CausalFidelity',
+    'TrajectoryScore', 'ArgumentMatch', 'EffectMatch', 'LoopDetection', 'ForbiddenTools', 'Efficiency', 'Outcome',
 )  # fmt: skip
 
 
@@ -322,9 +360,10 @@ def test_no_encoder_is_loaded_where_no_metric_asks_for_one(
     monkeypatch.setattr(host.module, 'shared_vectors', refuse)
     evaluator = host.TrajectoryPlanningEvaluator(metrics=[*SYMBOLIC, {'type': 'TrajectoryScore'}])
     result = evaluator.score([READABLE], [GOLDEN])
-    assert set(result) - {'settings', 'details'} == (RATES | COUNTS) - {
-        'precision', 'recall', 'f1_score', 'parse_rate', 'plan_precision', 'plan_recall', 'plan_f1',
-        'partial_order_similarity',
+    assert set(result) - {'settings', 'details'} == {
+        'sequence_similarity', 'optimal_rate', 'redundant_steps', 'missing_steps', 'dag_similarity', 'node_f1',
+        'edge_precision', 'edge_recall', 'edge_f1', 'isomorphic_rate', 'redundant_edges', 'missing_edges',
+        'causal_fidelity', 'trajectory_score',
     }  # fmt: skip
     assert result['settings']['bert_score_model'] is None
     with pytest.raises(AssertionError, match='an encoder was loaded'):
@@ -402,7 +441,7 @@ def test_evaluate_with_one_replica(build: Callable[..., Any]) -> None:
     result = build().evaluate(1, 1, dataset(3, 1), predictions=predictions, references=[GOLDEN] * 3)
 
     straight = build().score(predictions, [GOLDEN] * 3)
-    assert {key: result[key] for key in RATES | COUNTS} == pytest.approx({key: straight[key] for key in RATES | COUNTS})
+    assert {key: result[key] for key in KEYS} == pytest.approx({key: straight[key] for key in KEYS})
     assert len(result['details']) == 3
     for given, row in zip(straight['details'], result['details'], strict=True):
         assert {key: row[key] for key in given} == {key: [value] for key, value in given.items()}

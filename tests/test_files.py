@@ -8,14 +8,9 @@ from typing import Any
 
 import pytest
 
-from opencompass_traj.files import (
-    DEFAULT_INSTRUCTION,
-    MAX_NAMED_PROBLEMS,
-    pairing_problems,
-    read_recording,
-    read_tasks,
-    resolve_path,
-)
+from opencompass_traj.files import MAX_NAMED_PROBLEMS, resolve_path
+from opencompass_traj.recordings import pairing_problems, read_recording
+from opencompass_traj.tasks import DEFAULT_INSTRUCTION, read_tasks
 from tests.data import shared_data
 
 STEPS = [
@@ -175,8 +170,8 @@ def test_tevals_own_file_is_read() -> None:
 @pytest.mark.parametrize(
     ('name', 'content', 'expected'),
     [
-        ('a.jsonl', '{"id": 1', 'a.jsonl: line 1: expected JSON'),
-        ('a.jsonl', lines(task('one')) + '\n{', 'a.jsonl: line 2: expected JSON'),
+        ('a.jsonl', '{"id": 1', r'a.jsonl: rows cannot be told apart:\n  line 1: expected JSON'),
+        ('a.jsonl', lines(task('one')) + '\n{', r'told apart:\n  line 2: expected JSON'),
         ('a.json', '{', 'a.json: expected JSON'),
         ('a.json', '3', 'a.json: expected a JSON object or list, got int'),
         ('a.json', '[' * 100_000, 'a.json: expected JSON'),
@@ -221,6 +216,14 @@ def test_all_faults_are_named_at_once_up_to_a_limit(tmp_path: Path) -> None:
         read_tasks(path)
     message = str(caught.value).splitlines()
     assert message[1:] == ["  sample 'one': step 0: depends on itself", "  sample 'three': expected a `ground_truth`"]
+
+    broken = write(tmp_path, 'c.jsonl', '{\n' + lines(task('one'), [1], task('one')) + '\n{"id": 3')
+    with pytest.raises(ValueError, match='rows cannot be told apart') as caught:
+        read_tasks(broken)
+    assert [line.strip().split(' (')[0] for line in str(caught.value).splitlines()[1:]] == [
+        'line 1: expected JSON', 'line 3: expected an object, got list', 'line 5: expected JSON',
+        "sample 'one': 2 rows have this id",
+    ]  # fmt: skip
 
     many = write(tmp_path, 'b.json', [{'id': number} for number in range(MAX_NAMED_PROBLEMS + 7)])
     with pytest.raises(ValueError, match='… and 7 more') as caught:

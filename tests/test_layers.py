@@ -20,7 +20,7 @@ NUMERIC = {'numpy', 'scipy', 'rapidfuzz', 'networkx'}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     'values': (set(), set()),
     'metrics': ({'values'}, NUMERIC),
-    'parsing': ({'values'}, set()),
+    'parsing': ({'values'}, {'json_repair'}),
     'similarity': ({'values'}, {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers'}),
     'edges': ({'values', 'metrics', 'parsing'}, NUMERIC),
     'files': ({'values', 'parsing', 'similarity'}, set()),
@@ -33,8 +33,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
 }
 MODULES = {
     'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'embedding': 'similarity', 'matching': 'similarity',
-    'edges': 'edges', 'files': 'files', 'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell',
-    'dataset': 'shell', 'model': 'shell', 'summarizer': 'shell', 'teval': 'shell',
+    'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files', 'recordings': 'files',
+    'inspection': 'files', '__main__': 'files', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
+    'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
+    'summarizer': 'shell', 'teval': 'shell',
 }  # fmt: skip
 # Loaded only inside the one function that needs them, if at all.
 HEAVY = {'sentence_transformers', 'transformers'}
@@ -138,10 +140,11 @@ def loaded_by(statements: str) -> list[str]:
     [
         'import opencompass_traj; opencompass_traj.__version__; dir(opencompass_traj)',
         'import opencompass_traj.scoring',
-        'import opencompass_traj.files',
+        'import opencompass_traj.files, opencompass_traj.tasks, opencompass_traj.recordings, opencompass_traj.turns',
         'import opencompass_traj.embedding, opencompass_traj.matching, opencompass_traj.edges',
         'from opencompass_traj.metrics import sequence, dag, causal, plan_match, partial_order, permutation, poset',
-        'from opencompass_traj.parsing import golden, literal, teval',
+        'from opencompass_traj.metrics import alternatives, arguments, effects, efficiency, loops, outcome',
+        'from opencompass_traj.parsing import golden, literal, teval, trajectories',
     ],
 )
 def test_what_is_below_the_shell_loads_nothing_of_the_host(statements: str) -> None:
@@ -151,11 +154,12 @@ def test_what_is_below_the_shell_loads_nothing_of_the_host(statements: str) -> N
 def test_scoring_without_an_encoder_loads_nothing_of_the_host() -> None:
     statements = (
         'from opencompass_traj.scoring import *\n'
-        'from opencompass_traj import files\n'
-        'tasks = files.read_tasks("package:opencompass_traj/data/demo/tasks.jsonl")\n'
+        'from opencompass_traj.tasks import read_tasks\n'
+        'tasks = read_tasks("package:opencompass_traj/data/demo/tasks.jsonl")\n'
         'golden = read_references([task.record for task in tasks])\n'
-        'metrics = [SequenceSimilarity(), PartialOrderSimilarity(), GraphSimilarity(), CausalFidelity(), '
-        'TrajectoryScore()]\n'
+        'metrics = [Recovery(), SequenceSimilarity(), PartialOrderSimilarity(), GraphSimilarity(), CausalFidelity(), '
+        'TrajectoryScore(), ArgumentMatch(), EffectMatch(), LoopDetection(), ForbiddenTools(), Efficiency(), '
+        'Outcome()]\n'
         'Scorer(metrics).score([task.record["ground_truth"] for task in tasks], golden)\n'
     )
     assert loaded_by(statements) == []

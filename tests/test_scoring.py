@@ -19,6 +19,7 @@ from opencompass_traj.scoring import (
     Metric,
     PartialOrderSimilarity,
     PlanMatch,
+    Reading,
     Scorer,
     SequenceSimilarity,
     TrajectoryScore,
@@ -201,7 +202,7 @@ def test_options_reach_the_metrics() -> None:
     weighted = [SequenceSimilarity(), GraphSimilarity(), TrajectoryScore({'sequence_similarity': 2})]
     assert one(pred, golden, weighted)['trajectory_score'] == 0.25
     near = one(
-        steps('search_flights'), steps('search_flight'), [GraphSimilarity(semantic=True)], encoder=HashedEncoder()
+        steps('search_flights'), steps('search_flight'), [GraphSimilarity(compare='soft')], encoder=HashedEncoder()
     )
     assert 0 < near['dag_similarity'] < 1
     assert one(steps('search_flights'), steps('search_flight'), [GraphSimilarity()])['dag_similarity'] == 0
@@ -244,7 +245,7 @@ def test_a_metric_sees_the_numbers_of_those_before_it() -> None:
 
 def test_an_unreadable_prediction_is_0_for_the_metrics_after_it_too() -> None:
     recorder = Recorder()
-    row = one('no plan', steps('FinishAction'), [SequenceSimilarity(), recorder])
+    row = one('[{"name": ', steps('FinishAction'), [SequenceSimilarity(), recorder])
     assert row['sequence_similarity'] == row['optimal_rate'] == 0
     assert recorder.values[0]['sequence_similarity'] == 0
 
@@ -336,12 +337,12 @@ def test_percent_touches_rates_alone() -> None:
 def test_settings_name_the_class_and_its_options_alone() -> None:
     settings = SequenceSimilarity('indel').settings()
     assert (settings['type'], settings['mode']) == ('SequenceSimilarity', 'indel')
-    assert not set(settings) & {'rates', 'counts', 'uses_embeddings', 'reads_prediction', 'requires'}
+    assert not set(settings) & {'rates', 'counts', 'sparse', 'uses_embeddings', 'reads_prediction', 'requires'}
     assert PlanMatch(0.5).settings()['match_threshold'] == 0.5
     for metric in everything():
         json.dumps(metric.settings(), allow_nan=False)
-    assert set(TrajectoryScore().settings()) == {'type', 'weights'}
-    assert set(GraphSimilarity(semantic=True).settings()) == {'type', 'semantic', 'match_threshold', 'budget'}
+    assert set(TrajectoryScore().settings()) == {'type', 'weights', 'zero_if_forbidden'}
+    assert set(GraphSimilarity(compare='soft').settings()) == {'type', 'compare', 'match_threshold', 'budget'}
 
 
 # ---------------------------------------------------------------- references
@@ -349,7 +350,9 @@ def test_settings_name_the_class_and_its_options_alone() -> None:
 
 def test_references_come_in_three_shapes() -> None:
     record = {'id': 'q1', 'meta': {'prompt_type': 'str', 'API_list': ['A', 'B']}, 'ground_truth': steps('A', 'B')}
-    read = read_references([record, json.dumps(record), steps('A')], default_prompt_type='ReWOO')
+    found = read_references([record, json.dumps(record), steps('A')], default_prompt_type='ReWOO')
+    assert {len(alternatives) for alternatives in found} == {1}
+    read = [alternatives[0] for alternatives in found]
     assert [one.name for one in read] == ['q1', 'q1', '2']
     assert [one.prompt_type for one in read] == ['str', 'str', 'ReWOO']
     assert read[0].api_list == ('A', 'B')
@@ -377,10 +380,10 @@ def test_wrong_references_are_refused(reference: object, expected: str) -> None:
 
 def test_lenient_references_keep_what_is_sound() -> None:
     broken = [{'id': 0, 'name': 'A', 'prev': [1]}, {'id': 1, 'name': 'B', 'prev': []}, {'id': 2, 'name': ''}]
-    read = read_references([{'ground_truth': broken}], strict=False)[0]
+    (read,) = read_references([{'ground_truth': broken}], strict=False)[0]
     assert read.written.names == ('A', 'B')
     assert [step.prev for step in read.written.steps] == [(), ()]
-    found = scorer().score([steps('A', 'B')], [read])
+    found = scorer().score([steps('A', 'B')], [(read,)])
     assert found.details[0]['sequence_similarity'] == 1
 
 
@@ -388,17 +391,17 @@ def test_lenient_references_keep_what_is_sound() -> None:
 
 
 def test_a_comparison_reads_each_side_without_its_finish_marker() -> None:
-    reference = read_references([steps('A', 'End', 'FinishAction')])[0]
-    both = Comparison(json.dumps(steps('A', 'End')), reference, finish_names=('FinishAction', 'End'))
+    (reference,) = read_references([steps('A', 'End', 'FinishAction')])[0]
+    both = Comparison(json.dumps(steps('A', 'End')), reference, Reading(finish_names=('FinishAction', 'End')))
     assert both.pred.names == both.ref.names == ('A',)
     assert both.failure is None
-    assert isinstance(both.parsed, Plan)
-    assert both.parsed.names == ('A', 'End')
+    assert isinstance(both.strict, Plan)
+    assert both.strict.names == ('A', 'End')
     assert both.ref_graph.edges == frozenset()
 
 
 def test_a_comparison_that_cannot_be_read_is_an_empty_plan_with_a_reason() -> None:
-    both = Comparison('nothing', read_references([steps('A')])[0])
+    both = Comparison('nothing', read_references([steps('A')])[0][0], Reading(prediction_format='teval'))
     assert both.failure is not None
     assert both.failure.reason == 'no list in the answer'
     assert len(both.pred) == 0
@@ -406,10 +409,20 @@ def test_a_comparison_that_cannot_be_read_is_an_empty_plan_with_a_reason() -> No
 
 def test_the_threshold_of_the_match_options_is_the_default() -> None:
     pred, golden = steps('search_flights'), steps('search_flight')
-    strict = one(pred, golden, [PlanMatch()], encoder=HashedEncoder(), match=MatchOptions(match_threshold=0.99))
-    loose = one(pred, golden, [PlanMatch()], encoder=HashedEncoder(), match=MatchOptions(match_threshold=0.5))
+    strict = one(
+        pred, golden, [PlanMatch()], encoder=HashedEncoder(), reading=Reading(match=MatchOptions(match_threshold=0.99))
+    )
+    loose = one(
+        pred, golden, [PlanMatch()], encoder=HashedEncoder(), reading=Reading(match=MatchOptions(match_threshold=0.5))
+    )
     assert (strict['plan_f1'], loose['plan_f1']) == (0, 1)
-    own = one(pred, golden, [PlanMatch(0.5)], encoder=HashedEncoder(), match=MatchOptions(match_threshold=0.99))
+    own = one(
+        pred,
+        golden,
+        [PlanMatch(0.5)],
+        encoder=HashedEncoder(),
+        reading=Reading(match=MatchOptions(match_threshold=0.99)),
+    )
     assert own['plan_f1'] == 1
 
 

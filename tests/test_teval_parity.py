@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from opencompass_traj.embedding import SentenceEncoder, TextVectors, package_model_folder
+from opencompass_traj.parsing.teval import parse_prediction
+from opencompass_traj.parsing.trajectories import RECORDED, read_trajectory
+from opencompass_traj.plan import ParseFailure
 from tests.conftest import PACKAGED, ExactEncoder, HashedEncoder
 from tests.data import shared_data
 
@@ -336,7 +339,27 @@ def test_equal_on_small_hand_written_answers(
         and isinstance(case['input']['prediction'], str | list) and isinstance(case['input']['reference'], list)
     ]  # fmt: skip
     assert len(pairs) > 30
-    compare(evaluator, upstream(hashed), pairs, 1e-9)
+    theirs_alone = build(hashed, metrics=[{'type': 'TEvalPlanning'}], strict_golden=False, prediction_format='teval')
+    compare(theirs_alone, upstream(hashed), pairs, 1e-9)
+
+    # What only our reading knows for a recording of calls is scored as if its calls had been written T-Eval's way.
+    written = [(written_as_teval(prediction), golden) for prediction, golden in pairs]
+    changed = [number for number, pair in enumerate(pairs) if written[number][0] is not pair[0]]
+    assert 0 < len(changed) < 5
+    compare(evaluator, upstream(hashed), written, 1e-9)
+    result = ours(evaluator, *(list(column) for column in zip(*pairs, strict=True)))
+    expected = ours(evaluator, *(list(column) for column in zip(*written, strict=True)))
+    assert [{key: row[key] for key in KEYS} for row in result['details']] == [
+        {key: row[key] for key in KEYS} for row in expected['details']
+    ]
+
+
+def written_as_teval(prediction: Any) -> Any:
+    """The calls of a recording as a T-Eval answer; anything else as it is."""
+    found = read_trajectory(prediction, strict=parse_prediction(prediction, prompt_type='json'))
+    if isinstance(found, ParseFailure) or found.format not in RECORDED:
+        return prediction
+    return json.dumps([{'id': i, 'name': step.name, 'args': step.args} for i, step in enumerate(found.plan.steps)])
 
 
 def plan(*names: str) -> Steps:

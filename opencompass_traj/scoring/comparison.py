@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,30 @@ from numpy.typing import NDArray
 from opencompass_traj.edges import PredictedEdges, chain_graph, drop_finish, golden_graph, predicted_edges
 from opencompass_traj.embedding import TextVectors
 from opencompass_traj.matching import MatchOptions, step_similarity
+from opencompass_traj.metrics.alternatives import without_optional
+from opencompass_traj.metrics.argument_rules import ArgumentRules, argument_rules
+from opencompass_traj.metrics.arguments import argument_match
 from opencompass_traj.metrics.dag import GraphMatch, graph_match, order_match
+from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
+from opencompass_traj.parsing.literal import NO_CALLS
 from opencompass_traj.parsing.teval import PromptType, parse_prediction
-from opencompass_traj.plan import ParseFailure, Plan, StepGraph
+from opencompass_traj.parsing.trajectories import read_trajectory
+from opencompass_traj.plan import ParseFailure, Plan, RunRecord, Step, StepGraph, Trajectory
+from opencompass_traj.turns import turn_ranks
 
+# Above this many pairs of steps only equal arguments decide between equal mappings, for the time that it takes.
+MAX_ARGUMENT_PAIRS = 2_500
 FINISH_NAMES = ('FinishAction',)
+
+_NO_OPTIONS = golden_options({})[0]
+
+Compare: TypeAlias = Literal['name', 'call', 'soft']
+
+
+def check_compare(compare: str, allowed: tuple[str, ...] = get_args(Compare)) -> None:
+    """Raise `ValueError` for an unknown way to compare steps."""
+    if compare not in allowed:
+        raise ValueError(f'expected `compare` to be one of {", ".join(allowed)}, got {compare!r}')
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +49,7 @@ class Reference:
         written: The golden plan with its finish markers.
         prompt_type: How predictions are written: `json`, `str` or `ReWOO`.
         api_list: The tools that a `str` prediction may name.
+        options: Forbidden tools, what changes something, and what a run may take.
     """
 
     name: str
@@ -37,6 +57,24 @@ class Reference:
     written: Plan
     prompt_type: PromptType = 'json'
     api_list: tuple[str, ...] = ()
+    options: GoldenOptions = _NO_OPTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How predictions are read and steps compared, the same for a whole corpus.
+
+    Attributes:
+        match: When the texts of two steps count as the same.
+        rules: When arguments count as the same.
+        finish_names: Tools that only mark the end of a plan.
+        prediction_format: `auto`, `teval` or another of `parsing.trajectories.FORMATS`.
+    """
+
+    match: MatchOptions = field(default_factory=MatchOptions)
+    rules: ArgumentRules = field(default_factory=argument_rules)
+    finish_names: tuple[str, ...] = FINISH_NAMES
+    prediction_format: str = 'auto'
 
 
 @dataclass
@@ -46,50 +84,80 @@ class Comparison:
     Attributes:
         prediction: What the agent gave, untouched.
         reference: The golden plan as it was read.
-        match: When two steps count as the same.
-        finish_names: Tools that only mark the end of a plan.
+        reading: How the prediction is read, and when steps are the same.
         vectors: Text vectors, where a metric asked for them.
         values: The numbers of the metrics before this one in the list, by key.
     """
 
     prediction: object
     reference: Reference
-    match: MatchOptions = field(default_factory=MatchOptions)
-    finish_names: tuple[str, ...] = FINISH_NAMES
+    reading: Reading = field(default_factory=Reading)
     vectors: TextVectors | None = None
-    values: dict[str, float] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def parsed(self) -> Plan | ParseFailure:
+    def strict(self) -> Plan | ParseFailure:
         """The prediction as T-Eval reads it, finish markers included."""
         return parse_prediction(
             self.prediction, prompt_type=self.reference.prompt_type, api_list=self.reference.api_list
         )
 
+    @cached_property
+    def trajectory(self) -> Trajectory | ParseFailure:
+        """The prediction as `prediction_format` reads it.
+
+        An answer without any call, broken ones included, is a plan where the golden plan is empty: nothing was to be
+        called. Elsewhere it is unreadable.
+        """
+        tools = self.reference.api_list if self.reference.prompt_type == 'str' else ()
+        found = read_trajectory(self.prediction, format=self.reading.prediction_format, strict=self.strict, tools=tools)
+        if isinstance(found, ParseFailure) and found.reason == NO_CALLS and not len(self.golden):
+            return Trajectory(Plan(), format='', recovered=True)
+        return found
+
     @property
     def failure(self) -> ParseFailure | None:
         """Why the prediction cannot be read; None where it can."""
-        return self.parsed if isinstance(self.parsed, ParseFailure) else None
+        return self.trajectory if isinstance(self.trajectory, ParseFailure) else None
+
+    @property
+    def run(self) -> RunRecord:
+        """What the recording says about the run."""
+        return RunRecord() if isinstance(self.trajectory, ParseFailure) else self.trajectory.record
 
     @cached_property
     def pred(self) -> Plan:
         """The predicted plan without finish markers; empty where the prediction cannot be read."""
-        return Plan() if isinstance(self.parsed, ParseFailure) else drop_finish(self.parsed, self.finish_names)
+        if isinstance(self.trajectory, ParseFailure):
+            return Plan()
+        return drop_finish(self.trajectory.plan, self.reading.finish_names)
+
+    @cached_property
+    def golden(self) -> Plan:
+        """The golden plan without finish markers, whole."""
+        return drop_finish(self.reference.written, self.reading.finish_names)
 
     @cached_property
     def ref(self) -> Plan:
-        """The golden plan without finish markers."""
-        return drop_finish(self.reference.written, self.finish_names)
+        """The golden plan without finish markers, and without those optional steps that the prediction left out."""
+        optional = frozenset(i for i, step in enumerate(self.golden.steps) if step.optional)
+        return without_optional(self.pred, self.golden, optional=optional).plan if optional else self.golden
+
+    @cached_property
+    def pred_ranks(self) -> tuple[int, ...] | None:
+        """When each predicted step was made; None where there are no parallel calls."""
+        return turn_ranks(self.pred)
 
     @cached_property
     def ref_graph(self) -> StepGraph:
-        """The golden graph; a chain where the golden plan states no dependencies."""
+        """The golden graph; where the golden plan states no dependencies, each turn depends on the one before."""
         return golden_graph(self.ref) or chain_graph(self.ref)
 
     @cached_property
     def pred_edges(self) -> PredictedEdges:
         """The prediction's dependencies, and where they come from."""
-        return predicted_edges(self.pred, golden_has_graph=self.ref.states_dependencies)
+        has_graph = self.ref.states_dependencies or turn_ranks(self.ref) is not None
+        return predicted_edges(self.pred, golden_has_graph=has_graph)
 
     @cached_property
     def similarity(self) -> NDArray[np.float64]:
@@ -100,16 +168,63 @@ class Comparison:
         """
         if self.vectors is None:
             raise RuntimeError('no text vectors: the metric that reads `similarity` must set `uses_embeddings = True`')
-        return step_similarity(self.pred, self.ref, self.vectors, self.match)
+        return step_similarity(self.pred, self.ref, self.vectors, self.reading.match)
 
-    def graph_match(self, *, budget: float, weights: NDArray[np.float64] | None = None) -> GraphMatch:
+    @cached_property
+    def call_labels(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Labels for the predicted and the golden steps: equal where tool and arguments are, by the rules.
+
+        Equality by rules need not carry over (with a tolerance, say): a step takes the label of the first golden call
+        that it equals.
+        """
+        known: dict[str, list[Any]] = {}
+        golden = tuple(self._label(step, known) for step in self.ref.steps)
+        return tuple(self._label(step, known) for step in self.pred.steps), golden
+
+    def labels(self, compare: Compare) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the predicted and the golden steps are compared by: `name` or `call`."""
+        return self.call_labels if compare == 'call' else (self.pred.names, self.ref.names)
+
+    @cached_property
+    def graph_matches(self) -> dict[tuple[Compare, float], GraphMatch]:
+        """The graph matches found so far; `graph_match` fills it."""
+        return {}
+
+    def graph_match(
+        self, *, budget: float, compare: Compare = 'name', weights: NDArray[np.float64] | None = None
+    ) -> GraphMatch:
         """Map the predicted graph to the golden one, by the rule that its `edge_source` asks for."""
-        edges = self.pred_edges
-        match = order_match if edges.source == 'order' else graph_match
-        return match(edges.graph, self.ref_graph, weights=weights, prefer=self._prefer, budget=budget)
+        if (compare, budget) not in self.graph_matches or weights is not None:
+            self.graph_matches[compare, budget] = self._graph_match(budget, compare, weights)
+        return self.graph_matches[compare, budget]
+
+    def _graph_match(self, budget: float, compare: Compare, weights: NDArray[np.float64] | None) -> GraphMatch:
+        pred_labels, ref_labels = self.labels(compare)
+        pred = StepGraph(pred_labels, self.pred_edges.graph.edges)
+        ref = StepGraph(ref_labels, self.ref_graph.edges)
+        if self.pred_edges.source == 'order':
+            return order_match(pred, ref, rank=self.pred_ranks, weights=weights, prefer=self._prefer, budget=budget)
+        return graph_match(pred, ref, weights=weights, prefer=self._prefer, budget=budget)
 
     def _prefer(self, pred: int, ref: int) -> float:
-        """Between equally good mappings, equal arguments decide, then the place in the plan."""
-        equal = self.pred.steps[pred].args == self.ref.steps[ref].args
-        places = (len(self.pred) + len(self.ref)) ** 2
-        return float(equal) - abs(pred - ref) / places
+        """Between equally good mappings, the arguments decide, then the place in the plan."""
+        places = 1_000 * (len(self.pred) + len(self.ref)) ** 2
+        return self._args_f1(self.pred.steps[pred].args, self.ref.steps[ref]) - abs(pred - ref) / places
+
+    def _args_f1(self, args: object, golden: Step) -> float:
+        if len(self.pred) * len(self.ref) > MAX_ARGUMENT_PAIRS:
+            return float(self._equal(args, golden))
+        pair = argument_match([args], [golden.args], pairs=[(0, 0)], tools=[golden.name], rules=self.reading.rules)
+        return pair.f1
+
+    def _label(self, step: Step, known: dict[str, list[Any]]) -> str:
+        """The tool's name, and which of its different calls this is."""
+        calls = known.setdefault(step.name, [])
+        for number, other in enumerate(calls):
+            if self._equal(step.args, other):
+                return f'{step.name}#{number}'
+        calls.append(step)
+        return f'{step.name}#{len(calls) - 1}'
+
+    def _equal(self, args: object, golden: Step) -> bool:
+        return self.reading.rules.equal(args, golden.args, tool=golden.name)

@@ -10,16 +10,22 @@ from itertools import islice
 from typing import Any
 
 from opencompass_traj.embedding import TextVectors
-from opencompass_traj.matching import MatchOptions
-from opencompass_traj.scoring.comparison import FINISH_NAMES, Comparison, Reference
-from opencompass_traj.scoring.families import Metric
+from opencompass_traj.metrics.alternatives import best_of
+from opencompass_traj.metrics.efficiency import mean_of_known
+from opencompass_traj.plan import Trajectory
+from opencompass_traj.scoring.comparison import Comparison, Reading
+from opencompass_traj.scoring.metric import Metric
+from opencompass_traj.scoring.references import Alternatives
 
 METRIC_VERSION = '1'
 # Enough texts for full batches, few enough plans to hold in memory.
 CHUNK_SAMPLES = 1_000
+# A broken recording may lose thousands of steps; a few say enough.
+MAX_NAMED = 20
 
 Row = dict[str, Any]
-Progress = Callable[[Iterable[Comparison], int], Iterable[Comparison]]
+Sample = list[Comparison]
+Progress = Callable[[Iterable[Sample], int], Iterable[Sample]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,44 +52,45 @@ class Scorer:
 
     Args:
         metrics: In order; a metric sees the numbers of those before it.
-        match: When two steps count as the same.
+        reading: How predictions are read and steps compared.
         vectors: Gives the text vectors; called only if a metric uses embeddings, and only then is a model loaded.
-        finish_names: Tools that only mark the end of a plan.
+        best_by: The rate by which the best of several golden plans is chosen; None: `trajectory_score` where a metric
+            gives it, else the first rate.
         progress: Wraps the loop over samples to show how far it is; None shows nothing.
 
     Raises:
-        ValueError: If two metrics give the same key, or a metric lacks one that it requires.
-        TypeError: If an entry is no `Metric`, or `finish_names` is a text.
+        ValueError: If two metrics give the same key, a metric lacks one that it requires, or none gives `best_by`.
+        TypeError: If an entry is no `Metric`.
     """
 
     def __init__(
         self,
         metrics: Sequence[Metric],
         *,
-        match: MatchOptions | None = None,
+        reading: Reading | None = None,
         vectors: Callable[[], TextVectors] | None = None,
-        finish_names: Sequence[str] = FINISH_NAMES,
+        best_by: str | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.metrics = list(metrics)
         _check_metrics(self.metrics)
-        self.match = match or MatchOptions()
-        self.finish_names = _names(finish_names)
+        self.reading = reading or Reading()
         self._get_vectors = vectors
-        self._progress = progress or (lambda comparisons, _total: comparisons)
-        self.rates = frozenset(key for metric in self.metrics for key in metric.rates)
+        self._progress = progress or (lambda samples, _total: samples)
+        self.rates = frozenset(key for metric in self.metrics for key in (*metric.rates, *metric.sparse.values()))
+        self.best_by = self._best_by(best_by)
 
     @property
     def uses_embeddings(self) -> bool:
         """Whether any metric needs text vectors."""
         return any(metric.uses_embeddings for metric in self.metrics)
 
-    def score(self, predictions: Sequence[object], references: Sequence[Reference]) -> CorpusScore:
+    def score(self, predictions: Sequence[object], references: Sequence[Alternatives]) -> CorpusScore:
         """Score a corpus.
 
         Args:
             predictions: What the agents gave, one for each reference.
-            references: The golden plans.
+            references: The golden plans of each sample.
 
         Returns:
             The means and the details. Unreadable predictions score 0 in every rate and stay in every denominator.
@@ -98,21 +105,37 @@ class Scorer:
         if not predictions:
             raise ValueError('expected at least one prediction, got none')
         vectors = self._get_vectors() if self.uses_embeddings and self._get_vectors else None
-        comparisons = (
-            Comparison(prediction, reference, self.match, self.finish_names, vectors)
-            for prediction, reference in zip(predictions, references, strict=True)
+        samples = (
+            [Comparison(prediction, golden, self.reading, vectors) for golden in alternatives]
+            for prediction, alternatives in zip(predictions, references, strict=True)
         )
-        details = [self._row(one) for one in self._progress(self._embedded(comparisons, vectors), len(predictions))]
-        keys = [key for metric in self.metrics for key in (*metric.rates, *metric.counts)]
-        means = {key: math.fsum(row[key] for row in details) / len(details) for key in keys}
-        return CorpusScore(means, self.rates, details)
+        embedded = self._progress(self._embedded(samples, vectors), len(predictions))
+        details = [self._best_row(sample) for sample in embedded]
+        return CorpusScore(self._means(details), self.rates, details)
 
-    def _embedded(self, comparisons: Iterator[Comparison], vectors: TextVectors | None) -> Iterator[Comparison]:
-        while chunk := list(islice(comparisons, CHUNK_SAMPLES)):
+    def _means(self, details: Sequence[Row]) -> dict[str, float]:
+        means: dict[str, float] = {}
+        for metric in self.metrics:
+            for key in (*metric.rates, *metric.counts):
+                found = mean_of_known(row[key] for row in details)
+                means[key] = found.mean
+                if key in metric.sparse:
+                    means[metric.sparse[key]] = found.known_share
+        return means
+
+    def _embedded(self, samples: Iterator[Sample], vectors: TextVectors | None) -> Iterator[Sample]:
+        while chunk := list(islice(samples, CHUNK_SAMPLES)):
             if vectors is not None:
                 vectors.forget_beyond()
-                vectors.add(text for one in chunk for metric in self.metrics for text in metric.texts(one))
+                vectors.add(
+                    text for sample in chunk for one in sample for metric in self.metrics for text in metric.texts(one)
+                )
             yield from chunk
+
+    def _best_row(self, sample: Sample) -> Row:
+        rows = [self._row(comparison) for comparison in sample]
+        best = best_of([row[self.best_by] for row in rows]) if self.best_by else 0
+        return {**rows[best], 'golden_index': best}
 
     def _row(self, comparison: Comparison) -> Row:
         failure = comparison.failure
@@ -121,24 +144,36 @@ class Scorer:
             numbers = dict(metric.score(comparison))
             _check_numbers(metric, numbers)
             if failure is not None and not metric.reads_prediction:
-                numbers.update(dict.fromkeys(metric.rates, 0.0))
+                numbers.update({key: 0.0 for key in metric.rates if numbers[key] is not None})
             comparison.values.update({key: numbers[key] for key in (*metric.rates, *metric.counts)})
             row.update(numbers)
-        row.update(
-            sample=comparison.reference.name,
-            parse_status='read' if failure is None else 'unreadable',
-            parse_reason='' if failure is None else failure.reason,
-            n_pred=len(comparison.pred),
-            n_ref=len(comparison.ref),
-            metric_version=METRIC_VERSION,
-        )
-        return row
+        return {**row, **_reading_row(comparison)}
+
+    def _best_by(self, key: str | None) -> str | None:
+        given = [rate for metric in self.metrics for rate in metric.rates if rate not in metric.sparse]
+        if key is None:
+            return 'trajectory_score' if 'trajectory_score' in given else next(iter(given), None)
+        if key not in given:
+            near = difflib.get_close_matches(key, given) or given
+            raise ValueError(f'expected `best_by` to be a rate of one of the metrics, got {key!r}; there are: {near}')
+        return key
 
 
-def _names(finish_names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(finish_names, str):
-        raise TypeError(f'expected `finish_names` to be a list of names, got the text {finish_names!r}')
-    return tuple(finish_names)
+def _reading_row(comparison: Comparison) -> Row:
+    """What every sample's details say, whatever the metrics."""
+    found = comparison.trajectory
+    read = isinstance(found, Trajectory)
+    return {
+        'sample': comparison.reference.name,
+        'parse_status': ('recovered' if found.recovered else 'read') if isinstance(found, Trajectory) else 'unreadable',
+        'parse_reason': '' if isinstance(found, Trajectory) else found.reason,
+        'format': found.format if isinstance(found, Trajectory) else '',
+        'dropped_steps': list(found.dropped[:MAX_NAMED]) if isinstance(found, Trajectory) else [],
+        'n_dropped': len(found.dropped) if isinstance(found, Trajectory) else 0,
+        'n_pred': len(comparison.pred) if read else 0,
+        'n_ref': len(comparison.ref),
+        'metric_version': METRIC_VERSION,
+    }
 
 
 def _check_metrics(metrics: Sequence[Metric]) -> None:
@@ -151,7 +186,7 @@ def _check_metrics(metrics: Sequence[Metric]) -> None:
             if key not in known:
                 near = difflib.get_close_matches(key, known) or sorted(known)
                 raise ValueError(f'{name} needs {key!r} from a metric before it in `metrics`; there are: {near}')
-        for key in (*metric.rates, *metric.counts):
+        for key in dict.fromkeys((*metric.rates, *metric.counts, *metric.sparse.values())):
             if key in known:
                 raise ValueError(f'{known[key]} and {name} both give {key!r}; a key may be given once')
             known[key] = name
@@ -161,8 +196,10 @@ def _check_numbers(metric: Metric, numbers: Mapping[str, Any]) -> None:
     name = type(metric).__name__
     for key in (*metric.rates, *metric.counts):
         value = numbers.get(key)
+        if key in metric.sparse and value is None:
+            continue
         if type(value) not in {float, int} or not math.isfinite(value):  # type: ignore[arg-type]
             raise TypeError(f'{name} must give a finite float for {key!r}, got {value!r:.80}')
     for key in metric.rates:
-        if not -1e-9 <= numbers[key] <= 1 + 1e-9:
+        if numbers[key] is not None and not -1e-9 <= numbers[key] <= 1 + 1e-9:
             raise ValueError(f'{name} must give a rate in [0, 1] for {key!r}, got {numbers[key]!r}')

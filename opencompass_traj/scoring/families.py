@@ -2,70 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from opencompass_traj.matching import step_texts
 from opencompass_traj.metrics import causal, dag, partial_order, plan_match
 from opencompass_traj.metrics.sequence import Mode, SequenceEdit, check_mode, sequence_edit, soft_levenshtein
-from opencompass_traj.scoring.comparison import Comparison
-
-
-class Metric(ABC):
-    """One family of numbers about a prediction.
-
-    Subclass it, name the keys, and list the class in a config's `metrics`; nothing else needs to know.
-
-    Attributes:
-        rates: Keys whose numbers are in [0, 1] and are shown as 0 to 100; 0 for an unreadable prediction.
-        counts: Keys whose numbers are shown as they are, as means per sample.
-        uses_embeddings: Whether `score` reads `comparison.similarity` or `comparison.vectors`.
-        reads_prediction: Whether `score` reads `comparison.prediction` itself, so that its rates stand as they are
-            even where the common parser reads no plan.
-        requires: Keys of metrics that must come before this one in the list.
-
-    Example:
-        >>> class ToolCount(Metric):
-        ...     counts = ('tools_used',)
-        ...
-        ...     def score(self, comparison):
-        ...         return {'tools_used': len(set(comparison.pred.names))}
-    """
-
-    rates: tuple[str, ...] = ()
-    counts: tuple[str, ...] = ()
-    uses_embeddings: bool = False
-    reads_prediction: bool = False
-    requires: tuple[str, ...] = ()
-
-    def texts(self, comparison: Comparison) -> Iterable[str]:
-        """The texts whose vectors `score` will read; by default the names and arguments of both plans' steps."""
-        if not self.uses_embeddings:
-            return
-        for plan in (comparison.pred, comparison.ref):
-            for column in step_texts(plan):
-                yield from column
-
-    def settings(self) -> dict[str, Any]:
-        """What was asked of this metric, to be kept beside its numbers: its class and its options."""
-        options = {key: value for key, value in vars(self).items() if not key.startswith('_') and key not in _DECLARED}
-        return {'type': type(self).__name__, **options}
-
-    @abstractmethod
-    def score(self, comparison: Comparison) -> Mapping[str, Any]:
-        """Score one comparison.
-
-        Returns:
-            A number for each key in `rates` and `counts`; any further keys go to the details as they are.
-        """
-
-
-_DECLARED = frozenset(Metric.__annotations__)
+from opencompass_traj.plan import StepGraph
+from opencompass_traj.scoring.comparison import Compare, Comparison, check_compare
+from opencompass_traj.scoring.metric import Metric
+from opencompass_traj.turns import turn_edges, turn_ranks
 
 
 class PlanMatch(Metric):
@@ -88,7 +37,10 @@ class PlanMatch(Metric):
         found = plan_match.plan_match(
             np.minimum(comparison.similarity, 1.0),
             comparison.ref_graph.edges,
-            threshold=comparison.match.match_threshold if self.match_threshold is None else self.match_threshold,
+            rank=comparison.pred_ranks,
+            threshold=comparison.reading.match.match_threshold
+            if self.match_threshold is None
+            else self.match_threshold,
             budget=self.budget,
         )
         return {
@@ -104,21 +56,34 @@ class PlanMatch(Metric):
 class SequenceSimilarity(Metric):
     """`sequence_similarity`, `redundant_steps`, `missing_steps`, `optimal_rate`; see `metrics.sequence`.
 
+    Parallel calls of one turn, on either side, may come in any order: the similarity is that of the best one (`soft`:
+    that of the order in which the predicted calls of a turn are most like golden steps).
+
     Args:
         mode: `levenshtein`, the default, or `indel`: `2·LCS / (n_pred + n_ref)`, which a redundant step never raises.
-        soft: Whether replacing a step costs 1 less the similarity of the two steps instead of 1. Levenshtein only;
-            needs an encoder.
+        compare: `name`, the default; `call`: tool and arguments; or `soft`: replacing a step costs 1 less the
+            similarity of the two steps instead of 1 (Levenshtein only; needs an encoder).
+        budget: As for `PartialOrderSimilarity`, where there are parallel calls.
     """
 
     rates = ('sequence_similarity', 'optimal_rate')
     counts = ('redundant_steps', 'missing_steps')
 
-    def __init__(self, mode: Mode = 'levenshtein', *, soft: bool = False) -> None:
+    def __init__(
+        self,
+        mode: Mode = 'levenshtein',
+        *,
+        compare: Compare = 'name',
+        budget: int = partial_order.DEFAULT_BUDGET,
+    ) -> None:
         check_mode(mode)
-        if soft and mode != 'levenshtein':
-            raise ValueError(f"expected `mode` 'levenshtein' with `soft`, got {mode!r}")
+        check_compare(compare)
+        if compare == 'soft' and mode != 'levenshtein':
+            raise ValueError(f"expected `mode` 'levenshtein' with `compare` 'soft', got {mode!r}")
         self.mode: Mode = mode
-        self.soft = self.uses_embeddings = soft
+        self.compare: Compare = compare
+        self.uses_embeddings = compare == 'soft'
+        self.budget = budget
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
@@ -128,16 +93,23 @@ class SequenceSimilarity(Metric):
             'optimal_rate': float(edit.similarity == 1 and not edit.redundant),
             'redundant_steps': float(edit.redundant),
             'missing_steps': float(edit.missing),
+            'sequence_exact': edit.exact if isinstance(edit, partial_order.PartialOrderEdit) else True,
             'alignment': [
                 {'op': step.op, 'pred': step.pred, 'ref': step.ref, **_named(comparison, step.pred, step.ref)}
                 for step in edit.alignment
             ],
         }
 
-    def _edit(self, comparison: Comparison) -> SequenceEdit:
-        if self.soft:
-            return soft_levenshtein(np.minimum(comparison.similarity, 1.0))
-        return sequence_edit(comparison.pred.names, comparison.ref.names, mode=self.mode)
+    def _edit(self, comparison: Comparison) -> SequenceEdit | partial_order.PartialOrderEdit:
+        if self.compare == 'soft':
+            return soft_levenshtein(np.minimum(comparison.similarity, 1.0), rank=comparison.pred_ranks)
+        pred, ref = comparison.labels(self.compare)
+        if comparison.pred_ranks is None and turn_ranks(comparison.ref) is None:
+            return sequence_edit(pred, ref, mode=self.mode)
+        golden = StepGraph(ref, turn_edges(comparison.ref))
+        return partial_order.partial_order_similarity(
+            pred, golden, mode=self.mode, rank=comparison.pred_ranks, budget=self.budget
+        )
 
 
 class PartialOrderSimilarity(Metric):
@@ -145,20 +117,31 @@ class PartialOrderSimilarity(Metric):
 
     Args:
         mode: As for `SequenceSimilarity`.
+        compare: `name`, the default, or `call`: tool and arguments.
         budget: Cells of the exact computation before it falls back to bounds, at least 1.
     """
 
     rates = ('partial_order_similarity',)
 
-    def __init__(self, mode: Mode = 'levenshtein', *, budget: int = partial_order.DEFAULT_BUDGET) -> None:
+    def __init__(
+        self,
+        mode: Mode = 'levenshtein',
+        *,
+        compare: Compare = 'name',
+        budget: int = partial_order.DEFAULT_BUDGET,
+    ) -> None:
         check_mode(mode)
+        check_compare(compare, ('name', 'call'))
         self.mode: Mode = mode
+        self.compare: Compare = compare
         self.budget = budget
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
+        pred, ref = comparison.labels(self.compare)
+        golden = StepGraph(ref, comparison.ref_graph.edges)
         found = partial_order.partial_order_similarity(
-            comparison.pred.names, comparison.ref_graph, mode=self.mode, budget=self.budget
+            pred, golden, mode=self.mode, rank=comparison.pred_ranks, budget=self.budget
         )
         return {
             'partial_order_similarity': found.similarity,
@@ -171,9 +154,9 @@ class GraphSimilarity(Metric):
     """`dag_similarity` with its node and edge figures; see `metrics.dag`.
 
     Args:
-        semantic: Whether a node may stand for a node of another tool whose step similarity is above the threshold,
-            weighted by it. Needs an encoder.
-        match_threshold: For `semantic`, in [0, 1]; None takes the evaluator's.
+        compare: `name`, the default; `call`: tool and arguments; or `soft`: a node may stand for a node of another tool
+            whose step similarity is above the threshold, weighted by it (needs an encoder).
+        match_threshold: For `soft`, in [0, 1]; None takes the evaluator's.
         budget: Search nodes before a result becomes a bound, at least 1.
     """
 
@@ -181,15 +164,21 @@ class GraphSimilarity(Metric):
     counts = ('redundant_edges', 'missing_edges')
 
     def __init__(
-        self, *, semantic: bool = False, match_threshold: float | None = None, budget: float = dag.DEFAULT_BUDGET
+        self,
+        *,
+        compare: Compare = 'name',
+        match_threshold: float | None = None,
+        budget: float = dag.DEFAULT_BUDGET,
     ) -> None:
-        self.semantic = self.uses_embeddings = semantic
+        check_compare(compare)
+        self.compare: Compare = compare
+        self.uses_embeddings = compare == 'soft'
         self.match_threshold = match_threshold
         self.budget = budget
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
-        found = comparison.graph_match(weights=self._weights(comparison), budget=self.budget)
+        found = comparison.graph_match(compare=self.compare, weights=self._weights(comparison), budget=self.budget)
         return {
             'dag_similarity': found.similarity,
             'node_f1': found.nodes.f1,
@@ -211,7 +200,7 @@ class GraphSimilarity(Metric):
     def _weights(self, comparison: Comparison) -> NDArray[np.float64] | None:
         if not self.uses_embeddings:
             return None
-        threshold = comparison.match.match_threshold if self.match_threshold is None else self.match_threshold
+        threshold = comparison.reading.match.match_threshold if self.match_threshold is None else self.match_threshold
         similarity = comparison.similarity
         kept: NDArray[np.float64] = np.where(similarity > threshold, np.minimum(similarity, 1.0), 0.0)
         return kept
@@ -221,17 +210,22 @@ class CausalFidelity(Metric):
     """`causal_fidelity`: the share of golden precedences that the prediction keeps; see `metrics.causal`.
 
     Args:
+        compare: `name`, the default, or `call`: tool and arguments.
         budget: Search nodes before a result becomes a bound, at least 1.
     """
 
     rates = ('causal_fidelity',)
 
-    def __init__(self, *, budget: float = dag.DEFAULT_BUDGET) -> None:
+    def __init__(self, *, compare: Compare = 'name', budget: float = dag.DEFAULT_BUDGET) -> None:
+        check_compare(compare, ('name', 'call'))
+        self.compare: Compare = compare
         self.budget = budget
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
-        found = causal.causal_fidelity(comparison.pred.names, comparison.ref_graph, budget=self.budget)
+        pred, ref = comparison.labels(self.compare)
+        golden = StepGraph(ref, comparison.ref_graph.edges)
+        found = causal.causal_fidelity(pred, golden, rank=comparison.pred_ranks, budget=self.budget)
         return {
             'causal_fidelity': found.fidelity,
             'causal_exact': found.exact,
@@ -245,18 +239,22 @@ class TrajectoryScore(Metric):
     Args:
         weights: The rates and their weights, each at least 0, not all 0; by default 0.6 of `sequence_similarity` and
             0.4 of `dag_similarity`. They are divided by their sum.
+        zero_if_forbidden: Whether a call of a forbidden tool makes the score 0; `ForbiddenTools` must come before.
     """
 
     rates = ('trajectory_score',)
 
-    def __init__(self, weights: Mapping[str, float] | None = None) -> None:
+    def __init__(self, weights: Mapping[str, float] | None = None, *, zero_if_forbidden: bool = False) -> None:
         self.weights = dict({'sequence_similarity': 0.6, 'dag_similarity': 0.4} if weights is None else weights)
         if not self.weights or min(self.weights.values()) < 0 or not sum(self.weights.values()) > 0:
             raise ValueError(f'expected `weights` of at least 0 with a sum above 0, got {self.weights}')
-        self.requires = tuple(self.weights)
+        self.requires = (*self.weights, *(['forbidden_hits'] if zero_if_forbidden else []))
+        self.zero_if_forbidden = zero_if_forbidden
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
+        if self.zero_if_forbidden and comparison.values['forbidden_hits']:
+            return {'trajectory_score': 0.0}
         total = sum(weight * comparison.values[key] for key, weight in self.weights.items())
         return {'trajectory_score': total / sum(self.weights.values())}
 

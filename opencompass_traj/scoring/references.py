@@ -7,31 +7,34 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from opencompass_traj.parsing.golden import golden_problems, parse_golden, parse_golden_leniently
+from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
 from opencompass_traj.parsing.teval import PromptType
 from opencompass_traj.plan import Plan
 from opencompass_traj.scoring.comparison import Reference
 
 PROMPT_TYPES = get_args(PromptType)
+# Several golden plans of one sample, the best of which counts.
+Alternatives = tuple[Reference, ...]
 
 
 def read_references(
     references: Sequence[object], *, default_prompt_type: str = 'json', strict: bool = True
-) -> list[Reference]:
+) -> list[Alternatives]:
     """Read and check golden references.
 
     Args:
-        references: Each T-Eval's record (a mapping with `ground_truth`, and `meta` where there is one), the JSON text
-            of one, or the list of golden steps itself.
+        references: Each T-Eval's record (a mapping with `ground_truth` or a list of `ground_truths`, and `meta`,
+            `forbidden`, `budget` where there are any), the JSON text of one, or the list of golden steps itself.
         default_prompt_type: For records whose `meta` names none: `json`, `str` or `ReWOO`.
         strict: Whether an unsound golden plan is an error. False drops what is unsound and scores the rest.
 
     Returns:
-        One reference for each, in order.
+        For each, in order, its golden plans: one, or several of which the best counts.
 
     Raises:
         ValueError: If any is unsound; the message names every sample and step, and what was expected.
     """
-    found: list[Reference] = []
+    found: list[Alternatives] = []
     problems: list[str] = []
     for number, reference in enumerate(references):
         try:
@@ -46,7 +49,7 @@ def read_references(
     return found
 
 
-def _read_one(reference: object, number: int, default_prompt_type: str, *, strict: bool) -> Reference:
+def _read_one(reference: object, number: int, default_prompt_type: str, *, strict: bool) -> Alternatives:
     record = _record(reference, f'sample {number}')
     name = str(record.get('id', number))
     where = f'sample {name!r}'
@@ -59,8 +62,17 @@ def _read_one(reference: object, number: int, default_prompt_type: str, *, stric
     tools = meta.get('API_list', ())
     if prompt_type == 'str' and not tools:
         raise ValueError(f"{where}: expected `meta.API_list` to name the tools, as prompt type 'str' needs")
-    written = _golden(record['ground_truth'], where, strict=strict)
-    return Reference(name, record, written, prompt_type, tuple(str(tool) for tool in tools))
+    return tuple(
+        Reference(
+            name=name,
+            record={**record, 'ground_truth': steps},
+            written=_golden(steps, where, strict=strict),
+            prompt_type=prompt_type,
+            api_list=tuple(str(tool) for tool in tools),
+            options=_options(record, number, where),
+        )
+        for number, steps in enumerate(_alternatives(record, where))
+    )
 
 
 def _record(reference: object, where: str) -> Mapping[str, Any]:
@@ -72,12 +84,28 @@ def _record(reference: object, where: str) -> Mapping[str, Any]:
             raise ValueError(f'{where}: expected the JSON text of a T-Eval record, got {reference!r:.80}') from error
     if isinstance(value, list):
         return {'ground_truth': value}
-    if not isinstance(value, Mapping) or 'ground_truth' not in value:
+    if not isinstance(value, Mapping) or not {'ground_truth', 'ground_truths'} & set(value):
         raise ValueError(f'{where}: expected a record with `ground_truth`, got {value!r:.80}')
     return value
+
+
+def _alternatives(record: Mapping[str, Any], where: str) -> list[object]:
+    if record.get('ground_truths') is None:
+        return [record['ground_truth']]
+    several = record['ground_truths']
+    if not isinstance(several, list) or not several:
+        raise ValueError(f'{where}: expected `ground_truths` to be a list of golden plans, got {several!r:.80}')
+    return several
 
 
 def _golden(steps: object, where: str, *, strict: bool) -> Plan:
     if not strict and golden_problems(steps):
         return parse_golden_leniently(steps)[0]
     return parse_golden(steps, where=where)
+
+
+def _options(record: Mapping[str, Any], plan: int, where: str) -> GoldenOptions:
+    options, problems = golden_options(record, plan=plan)
+    if problems:
+        raise ValueError(f'{where}: ' + '; '.join(problems))
+    return options

@@ -1,0 +1,68 @@
+"""What a metric is: a class that a config lists, and that turns one comparison into named numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from opencompass_traj.matching import step_texts
+from opencompass_traj.scoring.comparison import Comparison
+
+
+class Metric(ABC):
+    """One family of numbers about a prediction.
+
+    Subclass it, name the keys, and list the class in a config's `metrics`; nothing else needs to know.
+
+    Attributes:
+        rates: Keys whose numbers are in [0, 1] and are shown as 0 to 100; 0 for an unreadable prediction.
+        counts: Keys whose numbers are shown as they are, as means per sample.
+        sparse: For keys whose number may be None where nothing is recorded, the key that holds the share of samples
+            that have one. The mean is over those alone; where there are none it is 0, and so is the share. The share
+            counts as one of the metric's keys, is a rate, and is not given by `score`.
+        uses_embeddings: Whether `score` reads `comparison.similarity` or `comparison.vectors`.
+        reads_prediction: Whether `score` looks at the prediction in a way of its own, so that its rates stand as they
+            are even where the common reader finds no plan.
+        requires: Keys of metrics that must come before this one in the list.
+
+    Example:
+        >>> class ToolCount(Metric):
+        ...     counts = ('tools_used',)
+        ...
+        ...     def score(self, comparison):
+        ...         return {'tools_used': len(set(comparison.pred.names))}
+    """
+
+    rates: tuple[str, ...] = ()
+    counts: tuple[str, ...] = ()
+    sparse: Mapping[str, str] = MappingProxyType({})
+    uses_embeddings: bool = False
+    reads_prediction: bool = False
+    requires: tuple[str, ...] = ()
+
+    def texts(self, comparison: Comparison) -> Iterable[str]:
+        """The texts whose vectors `score` will read; by default the names and arguments of both plans' steps."""
+        if not self.uses_embeddings:
+            return
+        for plan in (comparison.pred, comparison.ref):
+            for column in step_texts(plan):
+                yield from column
+
+    def settings(self) -> dict[str, Any]:
+        """What was asked of this metric, to be kept beside its numbers: its class and its options."""
+        options = {key: value for key, value in vars(self).items() if not key.startswith('_') and key not in _DECLARED}
+        return {'type': type(self).__name__, **options}
+
+    @abstractmethod
+    def score(self, comparison: Comparison) -> Mapping[str, Any]:
+        """Score one comparison.
+
+        Returns:
+            A number for each key in `rates` and `counts` (None where `sparse` allows it); any further keys go to the
+            details as they are.
+        """
+
+
+_DECLARED = frozenset(Metric.__annotations__)

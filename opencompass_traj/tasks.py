@@ -1,0 +1,165 @@
+"""Golden files: what is asked, and the golden plan of each sample, checked whole."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opencompass_traj.embedding import encodable
+from opencompass_traj.files import Fields, Row, as_text, listed, read_rows, resolve_path
+from opencompass_traj.parsing.golden import golden_problems, is_teval_layout, parse_golden
+from opencompass_traj.parsing.golden_options import golden_options
+from opencompass_traj.parsing.trajectories import read_trajectory
+from opencompass_traj.plan import Plan, Trajectory
+
+DEFAULT_INSTRUCTION = (
+    'Plan the tool calls that solve the task. Answer with a JSON list of steps and nothing else; each step has "id" '
+    '(from 0), "name" (a tool), "args" (an object) and "prev" (the ids of the steps whose results it needs).\n'
+    'Tools:\n{tools}'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One sample of a golden file.
+
+    Attributes:
+        id: Unique within its file.
+        prompt: What the agent is asked; unique within its file.
+        messages: The chat that leads up to the agent's answer: `role` and `content`.
+        record: T-Eval's record: `id`, `meta`, `ground_truth`, and what else the file had; every golden step has an `id`
+            and `args`, as T-Eval's reader wants.
+    """
+
+    id: str
+    prompt: str
+    messages: tuple[dict[str, str], ...]
+    record: Row
+
+
+def read_tasks(path: str, *, instruction: str = DEFAULT_INSTRUCTION, fields: Fields | None = None) -> list[Task]:
+    """Read a golden file.
+
+    Args:
+        path: See `files.resolve_path`. JSON lines or a JSON list of objects with `id`, `query` and `ground_truth`, or
+            T-Eval's JSON `{id: {meta, ground_truth, origin_prompt}}`. A golden plan is a list of steps, or a recorded
+            run in a format of `parsing.trajectories`; `ground_truths` holds several, the best of which counts.
+        instruction: The system message for tasks that bring no `origin_prompt`; `{tools}` becomes the tools' names,
+            one a line: the task's own `tools`, else those of all golden plans in the file.
+        fields: Where the values are in files with other keys; see `files.read_rows`.
+
+    Returns:
+        The tasks in the file's order. A task without a query is asked by its id; queries that occur more than once
+        get their id behind them.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If anything in it is unsound; the message names the file, each sample and step, and what was
+            expected.
+    """
+    file = resolve_path(path)
+    rows = [(key, _normalised(key, row)) for key, row in read_rows(file, fields=fields)]
+    problems = [f'sample {key!r}: {problem}' for key, row in rows for problem in _problems(row)]
+    if problems:
+        raise ValueError(listed(f'{file}: the golden file is unsound', problems))
+    rows = [(key, _checked(row)) for key, row in rows]
+    queries = Counter(_query(row) for _, row in rows)
+    tools = sorted({step['name'] for _, row in rows for plan in _plans(row) for step in plan})
+    return [_task(key, row, queries, tools, instruction) for key, row in rows]
+
+
+def _plans(row: Row) -> list[Any]:
+    return [row['ground_truth'], *row.get('ground_truths', ())]
+
+
+def _normalised(key: str, row: Row) -> Row:
+    """The row with recorded golden runs turned into lists of steps, and what they took beside them."""
+    row = {**row, 'id': key}
+    several = row.get('ground_truths')
+    if not (isinstance(several, list) and several) and 'ground_truth' not in row:
+        return row
+    read = [_steps_of(one) for one in (several if isinstance(several, list) and several else [row['ground_truth']])]
+    row['ground_truth'] = read[0][0]
+    if several:
+        row['ground_truths'] = [steps for steps, _ in read]
+    if any(figures for _, figures in read):
+        row['golden_figures'] = [figures for _, figures in read]
+    return row
+
+
+def _steps_of(golden: object) -> tuple[object, dict[str, float]]:
+    """A golden plan as T-Eval's steps, and the figures that its recording has; unchanged where it cannot be read."""
+    if is_teval_layout(golden):
+        return golden, {}
+    found = read_trajectory(golden)
+    if not isinstance(found, Trajectory) or found.dropped:
+        return golden, {}
+    run = found.record
+    figures = {'tokens': run.tokens, 'latency': run.latency, 'cost': run.cost}
+    return _teval_steps(found.plan), {key: value for key, value in figures.items() if value}
+
+
+def _problems(row: Row) -> list[str]:
+    problems = []
+    if 'ground_truth' not in row:
+        problems.append('expected a `ground_truth`')
+    plans = row.get('ground_truths') or ([row['ground_truth']] if 'ground_truth' in row else [])
+    for number, plan in enumerate(plans if isinstance(plans, list) else [plans]):
+        where = f'golden plan {number}: ' if 'ground_truths' in row else ''
+        problems.extend(where + problem for problem in golden_problems(plan))
+    problems.extend(golden_options(row)[1])
+    if not isinstance(row.get('meta', {}), Mapping):
+        problems.append(f'expected `meta` to be an object, got {type(row["meta"]).__name__}')
+    if 'origin_prompt' in row and _chat(row) is None:
+        problems.append('expected `origin_prompt` to be a list of messages with role and content')
+    return problems
+
+
+def _checked(row: Row) -> Row:
+    several = row.get('ground_truths')
+    plans = [_teval_steps(parse_golden(plan, where='golden plan')) for plan in (several or [row['ground_truth']])]
+    return {**row, 'ground_truth': plans[0], **({'ground_truths': plans} if several else {})}
+
+
+def _teval_steps(plan: Plan) -> list[Row]:
+    """A plan as T-Eval writes it, with the `id` and `args` that its reader wants of every step; what else is known."""
+    return [
+        {'id': step.id, 'name': step.name, 'args': step.args}
+        | ({} if step.prev is None else {'prev': list(step.prev)})
+        | ({} if step.turn is None else {'turn': step.turn})
+        | ({} if step.failed is None else {'failed': step.failed})
+        | ({'optional': True} if step.optional else {})
+        for step in plan.steps
+    ]
+
+
+def _task(key: str, row: Row, queries: Counter[str], tools: Sequence[str], instruction: str) -> Task:
+    chat = _chat(row)
+    if chat is not None:
+        return Task(key, chat[-1]['content'], chat, row)
+    query = _query(row)
+    prompt = query if query and queries[query] == 1 else f'{query} [{encodable(key)}]'.strip()
+    listing = encodable('\n'.join(f'- {as_text(tool)}' for tool in row.get('tools', tools)))
+    system = {'role': 'system', 'content': instruction.replace('{tools}', listing)}
+    return Task(key, prompt, (system, {'role': 'user', 'content': prompt}), row)
+
+
+def _query(row: Mapping[str, Any]) -> str:
+    return encodable(str(row.get('query', '')).strip())
+
+
+def _chat(row: Mapping[str, Any]) -> tuple[dict[str, str], ...] | None:
+    chat = row.get('origin_prompt')
+    if isinstance(chat, str):
+        try:
+            chat = json.loads(chat)
+        except ValueError:
+            return None
+    if not isinstance(chat, list) or not chat:
+        return None
+    if not all(isinstance(one, dict) and isinstance(one.get('content'), str) and 'role' in one for one in chat):
+        return None
+    return tuple({'role': str(one['role']), 'content': encodable(one['content'])} for one in chat)
