@@ -44,7 +44,7 @@ setup(
     # `opencompass_traj/configs` is a link to `configs`, so that an installed user can read the configs too.
     packages=find_namespace_packages(include=['opencompass_traj', 'opencompass_traj.*']),
     package_data={
-        'opencompass_traj': ['py.typed', 'data/demo/*.jsonl', 'data/demo/*.md', 'data/demo/agents/*.jsonl'],
+        'opencompass_traj': ['py.typed', 'data/demo/**/*.jsonl', 'data/demo/**/*.json', 'data/demo/**/*.md'],
     },
     python_requires='>=3.10,<3.13',
     install_requires=REQUIREMENTS,
