@@ -7,11 +7,14 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from opencompass_traj.embedding_cache import CachedEncoder, VectorCache, encoder_identity
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -21,6 +24,8 @@ PACKAGE_PREFIX = 'package:'
 PROGRESS_FROM_TEXTS = 2_000
 # All-MiniLM rows take 1.5 kB each: this many stay below half a gigabyte.
 MAX_REMEMBERED_TEXTS = 300_000
+# Of whichever one changes, vectors that were kept on disk are encoded anew.
+NUMERIC_LIBRARIES = ('sentence-transformers', 'transformers', 'torch')
 
 Vectors = NDArray[np.float32]
 
@@ -110,6 +115,32 @@ class SentenceEncoder:
         return np.asarray(rows, dtype=np.float32)
 
 
+@dataclass(slots=True)
+class LazyEncoder:
+    """A sentence-transformers model that is loaded at the first text: where all are in the cache, never.
+
+    Attributes:
+        name: As for `load_encoder`.
+        device: As for `load_encoder`.
+        batch_size: As for `load_encoder`.
+    """
+
+    name: str
+    device: str | None = None
+    batch_size: int = 64
+    _loaded: SentenceEncoder | None = None
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Encode texts; see `Encoder.encode`.
+
+        Raises:
+            EncoderUnavailableError: If the model cannot be had.
+        """
+        if self._loaded is None:
+            self._loaded = load_encoder(self.name, device=self.device, batch_size=self.batch_size)
+        return self._loaded.encode(texts)
+
+
 def load_encoder(source: str, *, device: str | None = None, batch_size: int = 64) -> SentenceEncoder:
     """Load a sentence encoder; the same model is loaded once a process.
 
@@ -136,10 +167,63 @@ def check_batch_size(batch_size: int) -> None:
         raise ValueError(f'expected `batch_size` of at least 1, got {batch_size}')
 
 
+def cached_encoder(
+    source: str, *, device: str | None = None, batch_size: int = 64, cache: VectorCache | None = None
+) -> Encoder:
+    """An encoder that takes from the cache what it holds, and loads the model only for what it does not.
+
+    Args:
+        source: As for `load_encoder`.
+        device: As for `load_encoder`. It is no part of the cache's key: devices agree to 1e-6.
+        batch_size: As for `load_encoder`.
+        cache: Vectors on disk; None loads the model at once and keeps nothing.
+
+    Raises:
+        EncoderUnavailableError: If the model cannot be had; at once if there is no folder of it, else at first use.
+        ValueError: If `batch_size` is below 1.
+    """
+    check_batch_size(batch_size)
+    encoder = LazyEncoder(source, device, batch_size)
+    folder = model_folder(source) if cache else None
+    if cache is None or folder is None:
+        # A hub name that is not in the local cache: once loaded it is, for the next run.
+        return load_encoder(source, device=device, batch_size=batch_size)
+    variant = ', '.join(['float32', *(f'{name} {version(name)}' for name in NUMERIC_LIBRARIES)])
+    try:
+        return CachedEncoder(encoder, cache, encoder_identity(folder, variant=variant, cache=cache))
+    except OSError:
+        return load_encoder(source, device=device, batch_size=batch_size)
+
+
 @lru_cache(maxsize=4)
-def shared_vectors(source: str, device: str | None, batch_size: int) -> TextVectors:
+def shared_vectors(source: str, device: str | None, batch_size: int, *, cached: bool = True) -> TextVectors:
     """The vectors that all evaluators of this process with the same encoder share."""
-    return TextVectors(load_encoder(source, device=device, batch_size=batch_size))
+    cache = VectorCache.open() if cached else None
+    return TextVectors(cached_encoder(source, device=device, batch_size=batch_size, cache=cache))
+
+
+def model_folder(source: str) -> Path | None:
+    """The folder of a model's files on this machine; None for a hub name that is not in the local model cache.
+
+    Raises:
+        EncoderUnavailableError: If `source` names a package without a model.
+    """
+    if source.startswith(PACKAGE_PREFIX):
+        return package_model_folder(source.removeprefix(PACKAGE_PREFIX))
+    if Path(source).is_dir():
+        return Path(source)
+    if source.startswith(('/', '.', '~')):
+        return None
+    from huggingface_hub import try_to_load_from_cache
+
+    # A name without an owner is one of sentence-transformers' own models.
+    repository = source if '/' in source else f'sentence-transformers/{source}'
+    try:
+        found = try_to_load_from_cache(repository, 'config.json')
+    except ValueError:
+        # Not a name that the hub could have; loading it says so.
+        return None
+    return Path(found).parent if isinstance(found, str) else None
 
 
 def encodable(text: str) -> str:

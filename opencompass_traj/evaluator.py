@@ -73,6 +73,8 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         strict_golden: Whether an unsound golden plan stops the evaluation; False scores what is sound in it.
         device: Where the encoder runs, such as `cpu` or `cuda:0`; None takes a GPU if there is one.
         batch_size: Texts per forward pass of the encoder, at least 1.
+        embedding_cache: Whether text vectors are kept on disk for later runs; `$OPENCOMPASS_TRAJ_CACHE` says where, and
+            `off` in it turns the cache off. It changes no score beyond 1e-6.
         pred_postprocessor: OpenCompass' postprocessor for replicated predictions.
 
     Raises:
@@ -101,6 +103,7 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         strict_golden: bool = True,
         device: str | None = None,
         batch_size: int = 64,
+        embedding_cache: bool = True,
         pred_postprocessor: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(pred_postprocessor=pred_postprocessor)
@@ -120,7 +123,7 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         self.strict_golden = strict_golden
         self.delegate = None if subset in PLANNING_ENCODERS else TEvalEvaluator(subset)
         self.bert_score_model = bert_score_model or PLANNING_ENCODERS.get(subset, '')
-        vectors = partial(shared_vectors, self.bert_score_model, device, batch_size)
+        vectors = partial(shared_vectors, self.bert_score_model, device, batch_size, cached=embedding_cache)
         self.scorer = Scorer(
             _build_metrics(metrics, match_strategy),
             reading=Reading(

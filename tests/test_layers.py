@@ -21,7 +21,10 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     'values': (set(), set()),
     'metrics': ({'values'}, NUMERIC),
     'parsing': ({'values'}, {'json_repair'}),
-    'similarity': ({'values'}, {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers'}),
+    'similarity': (
+        {'values'},
+        {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers', 'huggingface_hub'},
+    ),
     'edges': ({'values', 'metrics', 'parsing'}, NUMERIC),
     'files': ({'values', 'parsing', 'similarity'}, set()),
     'scoring': ({'values', 'metrics', 'parsing', 'similarity', 'edges'}, {'numpy'}),
