@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from datasets import Dataset, DatasetDict
 from opencompass.datasets.base import BaseDataset
@@ -22,9 +21,7 @@ class TrajectoryDataset(BaseDataset):  # type: ignore[misc]
     """
 
     @staticmethod
-    def load(
-        path: str, instruction: str = DEFAULT_INSTRUCTION, fields: Fields | None = None, **_ignored: Any
-    ) -> DatasetDict:
+    def load(path: str, instruction: str = DEFAULT_INSTRUCTION, fields: Fields | None = None) -> DatasetDict:
         """Read and check a golden file.
 
         Args:

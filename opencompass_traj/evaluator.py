@@ -43,6 +43,8 @@ DEFAULT_METRICS = (
     'Outcome',
 )
 PROGRESS_FROM_SAMPLES = 200
+# Samples in one warning.
+MAX_NAMED = 10
 
 METRICS.register_module(module=TEvalPlanning)
 for _name in DEFAULT_METRICS:
@@ -196,7 +198,19 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
 
     def _score(self, predictions: Sequence[object], references: Sequence[object]) -> scoring.CorpusScore:
         read = read_references(references, default_prompt_type=self.default_prompt_type, strict=self.strict_golden)
-        return self.scorer.score(predictions, read)
+        scored = self.scorer.score(predictions, read)
+        _warn_of(scored.details, 'cannot be read, and score 0', lambda row: row['parse_reason'])
+        _warn_of(scored.details, 'have an unsound golden plan', lambda row: '; '.join(row['golden_dropped']))
+        return scored
+
+
+def _warn_of(details: Sequence[Mapping[str, Any]], what: str, reason: Callable[[Mapping[str, Any]], str]) -> None:
+    """Log which samples have a reason, so that none is lost without a word."""
+    named = [f'{row["sample"]!r} ({reason(row)})' for row in details if reason(row)]
+    if named:
+        more = f', and {len(named) - MAX_NAMED} more' if len(named) > MAX_NAMED else ''
+        listed = ', '.join(named[:MAX_NAMED]) + more
+        get_logger().warning(f'{len(named)} of {len(details)} samples {what}: {listed}')
 
 
 def _similar(vectors: Callable[[], TextVectors], pred: str, ref: str) -> float:
@@ -223,7 +237,7 @@ def _build_metric(entry: Mapping[str, Any], match_strategy: str) -> Metric:
         names = ('TEvalPlanning', *DEFAULT_METRICS)
         near = ', '.join(difflib.get_close_matches(kind.rsplit('.', 1)[-1], names) or names)
         hint = 'the path cannot be imported' if '.' in kind else 'a metric of your own is named by its full dotted path'
-        raise ValueError(f'no metric is called {kind!r} ({hint}); there are: {near}')
+        raise ValueError(f'no metric is called {kind!r} ({hint}); did you mean {near}?')
     if kind is TEvalPlanning or str(kind).rsplit('.', 1)[-1] == 'TEvalPlanning':
         config.setdefault('match_strategy', match_strategy)
     metric: Metric = METRICS.build(config)

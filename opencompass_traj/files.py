@@ -86,7 +86,7 @@ def read_rows(file: Path, *, fields: Fields | None = None, scalar: str = '') -> 
     counts = Counter(key for key, _ in found)
     problems.extend(f'sample {key!r}: {count} rows have this id' for key, count in counts.items() if count > 1)
     if problems:
-        raise ValueError(listed(f'{file}: rows cannot be told apart', problems))
+        raise ValueError(listed(f'{file}: rows cannot be used', problems))
     if not found:
         raise ValueError(f'{file}: expected at least one sample, got none')
     return found

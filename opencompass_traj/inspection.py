@@ -13,9 +13,11 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from opencompass_traj.files import Fields, as_text, read_rows, resolve_path
 from opencompass_traj.parsing.golden import is_teval_layout, parse_golden_leniently
 from opencompass_traj.parsing.literal import UNREADABLE
+from opencompass_traj.parsing.sealed import unseal, with_record
 from opencompass_traj.parsing.teval import PromptType, parse_prediction
 from opencompass_traj.parsing.trajectories import RECORDED, check_format, read_trajectory
 from opencompass_traj.plan import ParseFailure, Plan, RunRecord, Trajectory
+from opencompass_traj.recordings import answer_of, has_prediction
 from opencompass_traj.turns import turn_ranks
 
 Part: TypeAlias = Literal['prediction', 'golden']
@@ -191,7 +193,7 @@ def _at(row: object, path: str) -> Any:
 
 def _samples(key: str, row: object, prediction_format: str) -> Iterator[Sample]:
     keys = set(row) if isinstance(row, dict) else set()
-    if 'prediction' in keys or any(recorded.recognises(row) for recorded in RECORDED.values()):
+    if 'prediction' in keys or (has_prediction(row) if isinstance(row, dict) else _is_recording(row)):
         yield _prediction(key, row, prediction_format)
     elif not _GOLDEN & keys:
         found = ', '.join(map(str, islice(row, 10))) if isinstance(row, dict) else type(row).__name__
@@ -200,12 +202,17 @@ def _samples(key: str, row: object, prediction_format: str) -> Iterator[Sample]:
         yield from _golden(key, row)
 
 
+def _is_recording(row: object) -> bool:
+    return any(recorded.recognises(row) for recorded in RECORDED.values())
+
+
 def _prediction(key: str, row: Any, prediction_format: str) -> Sample:
     # As the loaders hand it on, and as the evaluator reads it.
-    text = as_text(row.get('prediction', row) if isinstance(row, dict) else row)
+    text, figures = unseal(answer_of(row) if isinstance(row, dict) else as_text(row))
     prompt_type, tools = _prompt_type(row)
     strict = parse_prediction(text, prompt_type=prompt_type, api_list=tools)
-    return _read('prediction', key, read_trajectory(text, format=prediction_format, strict=strict))
+    found = read_trajectory(text, format=prediction_format, strict=strict)
+    return _read('prediction', key, with_record(found, figures))
 
 
 def _prompt_type(row: object) -> tuple[PromptType, list[str]]:

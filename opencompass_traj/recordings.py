@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from opencompass_traj.files import Fields, Row, as_text, listed, read_rows, resolve_path
+from opencompass_traj.parsing import step_lists
+from opencompass_traj.parsing.sealed import seal
 from opencompass_traj.parsing.trajectories import RECORDED
 
 
@@ -14,7 +16,8 @@ def read_recording(path: str, *, fields: Fields | None = None) -> dict[str, str]
     Args:
         path: See `files.resolve_path`. JSON lines or a JSON list of objects with `id` and `prediction`, JSON
             `{id: prediction}` or `{id: {prediction: …}}`; or a folder of files, one a run. A row without `prediction`
-            that is itself a recorded run (chat messages, spans, …) is the prediction.
+            that is itself a recorded run (chat messages, spans, …) or holds a list of steps is the prediction.
+            Outcome, tokens, latency and cost beside a prediction stay with it.
         fields: Where the values are in files with other keys; see `files.read_rows`.
 
     Returns:
@@ -26,10 +29,21 @@ def read_recording(path: str, *, fields: Fields | None = None) -> dict[str, str]
     """
     file = resolve_path(path, folders=True)
     rows = read_rows(file, fields=fields, scalar='prediction')
-    lacking = [f'sample {key!r}: expected a `prediction`' for key, row in rows if not _has_prediction(row)]
+    lacking = [f'sample {key!r}: expected a `prediction`' for key, row in rows if not has_prediction(row)]
     if lacking:
         raise ValueError(listed(f'{file}: the recording is unsound', lacking))
-    return {key: as_text(row.get('prediction', row)) for key, row in rows}
+    return {key: answer_of(row) for key, row in rows}
+
+
+def answer_of(row: Row) -> str:
+    """The answer in a row as text, with what the row says about the run; see `parsing.sealed`."""
+    if 'prediction' not in row:
+        # The reader of a recorded run finds the figures itself; a list of steps is read without them.
+        recorded = any(recorded.recognises(row) for recorded in RECORDED.values())
+        return as_text(row) if recorded else seal(row, row)
+    prediction = row['prediction']
+    within = prediction if isinstance(prediction, dict) else {}
+    return seal(prediction, {**within, **{key: value for key, value in row.items() if value is not None}})
 
 
 def pairing_problems(recorded: Sequence[str], tasks: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -38,5 +52,8 @@ def pairing_problems(recorded: Sequence[str], tasks: Sequence[str]) -> tuple[lis
     return [key for key in tasks if key not in known], [key for key in recorded if key not in asked]
 
 
-def _has_prediction(row: Row) -> bool:
-    return 'prediction' in row or any(recorded.recognises(row) for recorded in RECORDED.values())
+def has_prediction(row: Row) -> bool:
+    """Whether a row has a `prediction`, or is one itself."""
+    if 'prediction' in row or any(recorded.recognises(row) for recorded in RECORDED.values()):
+        return True
+    return 'ground_truth' not in row and step_lists.recognises(row)

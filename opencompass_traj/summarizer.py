@@ -40,6 +40,7 @@ LEADING_METRICS = (
     'silent_degradation_rate',
     'parse_rate',
     'recovered_rate',
+    'unreadable_rate',
     'f1_score',
 )
 # Where a share of known samples is 0, the numbers that belong to it are not known either.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +16,11 @@ from opencompass_traj.parsing.golden_options import golden_options
 from opencompass_traj.parsing.trajectories import read_trajectory
 from opencompass_traj.plan import Plan, Trajectory
 
+STEP_KEYS = ('id', 'prev', 'name', 'args', 'optional', 'turn', 'failed')
+RECORD_KEYS = (
+    'id', 'query', 'meta', 'ground_truth', 'ground_truths', 'tools', 'origin_prompt', 'forbidden', 'effects', 'lookups',
+    'budget', 'golden_figures',
+)  # fmt: skip
 DEFAULT_INSTRUCTION = (
     'Plan the tool calls that solve the task. Answer with a JSON list of steps and nothing else; each step has "id" '
     '(from 0), "name" (a tool), "args" (an object) and "prev" (the ids of the steps whose results it needs).\n'
@@ -111,11 +117,22 @@ def _problems(row: Row) -> list[str]:
         where = f'golden plan {number}: ' if 'ground_truths' in row else ''
         problems.extend(where + problem for problem in golden_problems(plan))
     problems.extend(golden_options(row)[1])
+    problems.extend(_misspelt(row, RECORD_KEYS, ''))
+    for plan in plans if isinstance(plans, list) else []:
+        for number, step in enumerate(plan if isinstance(plan, list) else []):
+            problems.extend(_misspelt(step, STEP_KEYS, f'step at position {number}: '))
     if not isinstance(row.get('meta', {}), Mapping):
         problems.append(f'expected `meta` to be an object, got {type(row["meta"]).__name__}')
     if 'origin_prompt' in row and _chat(row) is None:
         problems.append('expected `origin_prompt` to be a list of messages with role and content')
     return problems
+
+
+def _misspelt(row: object, known: tuple[str, ...], where: str) -> list[str]:
+    """Keys that are nearly one of ours: a rule that is not read would be lost without a word."""
+    keys = [key for key in row if isinstance(key, str) and key not in known] if isinstance(row, dict) else []
+    near = [(key, difflib.get_close_matches(key, known, n=1, cutoff=0.8)) for key in keys]
+    return [f'{where}expected `{match[0]}`, got the key `{key}`' for key, match in near if match]
 
 
 def _checked(row: Row) -> Row:

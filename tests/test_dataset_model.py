@@ -52,7 +52,7 @@ def test_columns_and_json_text(parts: SimpleNamespace, tmp_path: Path) -> None:
         {'id': 'one', 'query': 'q', 'ground_truth': [{'id': 0, 'name': 'a', 'args': {'x': 1}}]},
         {'id': 'two', 'query': '订票', 'ground_truth': [{'id': 0, 'name': 'b', 'args': {'x': 'text', 'y': [None]}}]},
     ]
-    loaded = parts.TrajectoryDataset.load(write(tmp_path, 'golden.json', rows), abbr='ignored')
+    loaded = parts.TrajectoryDataset.load(write(tmp_path, 'golden.json', rows))
     assert set(loaded) == {'test', 'train'}
     assert loaded['test'].column_names == ['id', 'prompt', 'ground_truth']
     # As text, because Arrow would mix the arguments' keys and types.
@@ -60,6 +60,11 @@ def test_columns_and_json_text(parts: SimpleNamespace, tmp_path: Path) -> None:
     assert loaded['test'][1]['prompt'][-1]['role'] == 'assistant'
     assert json.loads(loaded['test'][1]['prompt'][-1]['content']) == rows[1]['ground_truth']
     assert [message['role'] for message in loaded['test'][0]['prompt']] == ['system', 'user', 'assistant']
+
+
+def test_an_option_that_there_is_not_is_refused(parts: SimpleNamespace, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match='instuction'):
+        parts.TrajectoryDataset.load(golden(tmp_path, 'one'), instuction='Tools: {tools}')
 
 
 def test_it_is_registered_and_built_as_opencompass_builds_it(parts: SimpleNamespace, tmp_path: Path) -> None:

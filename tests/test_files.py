@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -170,8 +171,8 @@ def test_tevals_own_file_is_read() -> None:
 @pytest.mark.parametrize(
     ('name', 'content', 'expected'),
     [
-        ('a.jsonl', '{"id": 1', r'a.jsonl: rows cannot be told apart:\n  line 1: expected JSON'),
-        ('a.jsonl', lines(task('one')) + '\n{', r'told apart:\n  line 2: expected JSON'),
+        ('a.jsonl', '{"id": 1', r'a.jsonl: rows cannot be used:\n  line 1: expected JSON'),
+        ('a.jsonl', lines(task('one')) + '\n{', r'cannot be used:\n  line 2: expected JSON'),
         ('a.json', '{', 'a.json: expected JSON'),
         ('a.json', '3', 'a.json: expected a JSON object or list, got int'),
         ('a.json', '[' * 100_000, 'a.json: expected JSON'),
@@ -218,7 +219,7 @@ def test_all_faults_are_named_at_once_up_to_a_limit(tmp_path: Path) -> None:
     assert message[1:] == ["  sample 'one': step 0: depends on itself", "  sample 'three': expected a `ground_truth`"]
 
     broken = write(tmp_path, 'c.jsonl', '{\n' + lines(task('one'), [1], task('one')) + '\n{"id": 3')
-    with pytest.raises(ValueError, match='rows cannot be told apart') as caught:
+    with pytest.raises(ValueError, match='rows cannot be used') as caught:
         read_tasks(broken)
     assert [line.strip().split(' (')[0] for line in str(caught.value).splitlines()[1:]] == [
         'line 1: expected JSON', 'line 3: expected an object, got list', 'line 5: expected JSON',
@@ -290,3 +291,23 @@ def test_missing_files_are_missing_files() -> None:
 )
 def test_pairing(recorded: list[str], tasks: list[str], absent: list[str], unknown: list[str]) -> None:
     assert pairing_problems(recorded, tasks) == (absent, unknown)
+
+
+@pytest.mark.parametrize(
+    ('more', 'step', 'expected'),
+    [
+        ({'forbiden': ['x']}, {}, 'expected `forbidden`, got the key `forbiden`'),
+        ({}, {'optinal': True}, 'step at position 0: expected `optional`, got the key `optinal`'),
+        ({}, {'prevs': []}, 'step at position 0: expected `prev`, got the key `prevs`'),
+    ],
+)
+def test_a_misspelt_key_of_a_golden_record_is_named(tmp_path: Path, more: Any, step: Any, expected: str) -> None:
+    record = {'id': 'one', 'ground_truth': [{'name': 'a', 'args': {}, **step}], **more}
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        read_tasks(write(tmp_path, 'golden.json', [record]))
+
+
+def test_other_keys_of_a_golden_record_are_the_authors_own(tmp_path: Path) -> None:
+    record = {'id': 'one', 'ground_truth': [{'name': 'a', 'thought': 'x'}], 'tags': ['t'], 'difficulty': 3}
+    (task,) = read_tasks(write(tmp_path, 'golden.json', [record]))
+    assert task.record['difficulty'] == 3

@@ -123,7 +123,7 @@ def test_fields_that_a_row_lacks_are_named(
     tmp_path: Path, rows: list[Any], fields: dict[str, Any], expected: str
 ) -> None:
     path = write(tmp_path, 'a.jsonl', lines(*rows))
-    with pytest.raises(ValueError, match='rows cannot be told apart') as caught:
+    with pytest.raises(ValueError, match='rows cannot be used') as caught:
         read_recording(path, fields=fields)
     assert expected in str(caught.value)
     assert path in str(caught.value)

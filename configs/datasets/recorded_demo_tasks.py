@@ -29,11 +29,11 @@ ENCODER_FREE = (
     PartialOrderSimilarity,
     GraphSimilarity,
     CausalFidelity,
+    ForbiddenTools,
     TrajectoryScore,
     ArgumentMatch,
     EffectMatch,
     LoopDetection,
-    ForbiddenTools,
     Efficiency,
     Outcome,
 )

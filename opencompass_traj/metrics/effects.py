@@ -89,8 +89,9 @@ def is_effect(name: str, patterns: EffectPatterns | None = None) -> bool:
     """Whether a tool changes something, by what is declared, else by the verb in its name.
 
     Without a declaration the last part of the name (after `.`, `/`, `:` or `__`) is split into words at capitals and
-    at whatever is no letter, and its first word that is a verb of looking up or of changing decides. A name without
-    either is taken for a change: a change that nobody noticed is the worse mistake.
+    at whatever is no letter, and its first word that is a verb of looking up or of changing decides; but a verb of
+    changing behind `and` or `or` makes a change of a look-up (`get_or_create`). A name without either is taken for a
+    change: a change that nobody noticed is the worse mistake.
 
     Args:
         name: The tool's name.
@@ -99,6 +100,8 @@ def is_effect(name: str, patterns: EffectPatterns | None = None) -> bool:
     Example:
         >>> is_effect('TrainDesk.findStation'), is_effect('web_search'), is_effect('delete_search_history')
         (False, False, True)
+        >>> is_effect('get_or_create_user'), is_effect('search_and_sort')
+        (True, False)
         >>> is_effect('web_search', EffectPatterns(effects=('web_*',)))
         True
     """
@@ -112,8 +115,13 @@ def is_effect(name: str, patterns: EffectPatterns | None = None) -> bool:
         if word in CHANGE_VERBS or (word, following) in _PHRASES:
             return True
         if word in LOOKUP_VERBS:
-            return False
+            return _goes_on_to_change(words)
     return True
+
+
+def _goes_on_to_change(words: Sequence[str]) -> bool:
+    """Whether a look-up's name joins a verb of changing to it, as in `find_and_delete` and `get_or_create`."""
+    return any(word in {'and', 'or'} and after in CHANGE_VERBS for word, after in pairwise(words))
 
 
 def effects(

@@ -19,6 +19,7 @@ from opencompass_traj.metrics.arguments import argument_match
 from opencompass_traj.metrics.dag import GraphMatch, graph_match, order_match
 from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
 from opencompass_traj.parsing.literal import NO_CALLS
+from opencompass_traj.parsing.sealed import unseal, with_record
 from opencompass_traj.parsing.teval import PromptType, parse_prediction
 from opencompass_traj.parsing.trajectories import read_trajectory
 from opencompass_traj.plan import ParseFailure, Plan, RunRecord, Step, StepGraph, Trajectory
@@ -29,6 +30,7 @@ MAX_ARGUMENT_PAIRS = 2_500
 FINISH_NAMES = ('FinishAction',)
 
 _NO_OPTIONS = golden_options({})[0]
+_NOTHING = RunRecord()
 
 Compare: TypeAlias = Literal['name', 'call', 'soft']
 
@@ -49,6 +51,7 @@ class Reference:
         written: The golden plan with its finish markers.
         prompt_type: How predictions are written: `json`, `str` or `ReWOO`.
         api_list: The tools that a `str` prediction may name.
+        dropped: What was unsound in the golden plan and left out, in words.
         options: Forbidden tools, what changes something, and what a run may take.
     """
 
@@ -57,6 +60,7 @@ class Reference:
     written: Plan
     prompt_type: PromptType = 'json'
     api_list: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
     options: GoldenOptions = _NO_OPTIONS
 
 
@@ -87,6 +91,7 @@ class Comparison:
         reading: How the prediction is read, and when steps are the same.
         vectors: Text vectors, where a metric asked for them.
         values: The numbers of the metrics before this one in the list, by key.
+        beside: What stood beside the prediction about its run.
     """
 
     prediction: object
@@ -94,6 +99,10 @@ class Comparison:
     reading: Reading = field(default_factory=Reading)
     vectors: TextVectors | None = None
     values: dict[str, Any] = field(default_factory=dict)
+    beside: RunRecord = field(default=_NOTHING, init=False)
+
+    def __post_init__(self) -> None:
+        self.prediction, self.beside = unseal(self.prediction)
 
     @cached_property
     def strict(self) -> Plan | ParseFailure:
@@ -113,7 +122,7 @@ class Comparison:
         found = read_trajectory(self.prediction, format=self.reading.prediction_format, strict=self.strict, tools=tools)
         if isinstance(found, ParseFailure) and found.reason == NO_CALLS and not len(self.golden):
             return Trajectory(Plan(), format='', recovered=True)
-        return found
+        return with_record(found, self.beside)
 
     @property
     def failure(self) -> ParseFailure | None:
@@ -123,7 +132,7 @@ class Comparison:
     @property
     def run(self) -> RunRecord:
         """What the recording says about the run."""
-        return RunRecord() if isinstance(self.trajectory, ParseFailure) else self.trajectory.record
+        return self.beside if isinstance(self.trajectory, ParseFailure) else self.trajectory.record
 
     @cached_property
     def pred(self) -> Plan:

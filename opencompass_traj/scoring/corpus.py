@@ -73,6 +73,8 @@ class Scorer:
         progress: Progress | None = None,
     ) -> None:
         self.metrics = list(metrics)
+        if not self.metrics:
+            raise ValueError('expected at least one metric, got none')
         _check_metrics(self.metrics)
         self.reading = reading or Reading()
         self._get_vectors = vectors
@@ -170,6 +172,7 @@ def _reading_row(comparison: Comparison) -> Row:
         'format': found.format if isinstance(found, Trajectory) else '',
         'dropped_steps': list(found.dropped[:MAX_NAMED]) if isinstance(found, Trajectory) else [],
         'n_dropped': len(found.dropped) if isinstance(found, Trajectory) else 0,
+        'golden_dropped': list(comparison.reference.dropped[:MAX_NAMED]),
         'n_pred': len(comparison.pred) if read else 0,
         'n_ref': len(comparison.ref),
         'metric_version': METRIC_VERSION,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
-from opencompass_traj.parsing.golden import golden_problems, parse_golden, parse_golden_leniently
+from opencompass_traj.parsing.golden import parse_golden, parse_golden_leniently
 from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
 from opencompass_traj.parsing.teval import PromptType
 from opencompass_traj.plan import Plan
@@ -62,16 +62,19 @@ def _read_one(reference: object, number: int, default_prompt_type: str, *, stric
     tools = meta.get('API_list', ())
     if prompt_type == 'str' and not tools:
         raise ValueError(f"{where}: expected `meta.API_list` to name the tools, as prompt type 'str' needs")
+    alternatives = _alternatives(record, where)
+    read = [_golden(steps, where, strict=strict) for steps in alternatives]
     return tuple(
         Reference(
             name=name,
             record={**record, 'ground_truth': steps},
-            written=_golden(steps, where, strict=strict),
+            written=read[number][0],
+            dropped=tuple(read[number][1]),
             prompt_type=prompt_type,
             api_list=tuple(str(tool) for tool in tools),
             options=_options(record, number, where),
         )
-        for number, steps in enumerate(_alternatives(record, where))
+        for number, steps in enumerate(alternatives)
     )
 
 
@@ -98,10 +101,8 @@ def _alternatives(record: Mapping[str, Any], where: str) -> list[object]:
     return several
 
 
-def _golden(steps: object, where: str, *, strict: bool) -> Plan:
-    if not strict and golden_problems(steps):
-        return parse_golden_leniently(steps)[0]
-    return parse_golden(steps, where=where)
+def _golden(steps: object, where: str, *, strict: bool) -> tuple[Plan, list[str]]:
+    return (parse_golden(steps, where=where), []) if strict else parse_golden_leniently(steps)
 
 
 def _options(record: Mapping[str, Any], plan: int, where: str) -> GoldenOptions:
