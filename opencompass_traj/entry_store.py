@@ -87,7 +87,7 @@ class EntryStore:
         Complexity: One indexed look-up a key. On the first use of an entry in a day also one write of its stamp.
         """
 
-        def read(connection: sqlite3.Connection) -> dict[bytes, bytes]:
+        def _read_and_stamp(connection: sqlite3.Connection) -> dict[bytes, bytes]:
             today = _today()
             rows = [row for row in _select(connection, keys) if _is_sound(*row[:3])]
             stale = [key for key, _, _, used in rows if used != today]
@@ -95,7 +95,7 @@ class EntryStore:
                 _stamp(connection, stale, today)
             return {key: value for key, value, _, _ in rows}
 
-        return self._attempt(read, {}) if keys else {}
+        return self._attempt(_read_and_stamp, {}) if keys else {}
 
     def store(self, entries: Mapping[bytes, bytes]) -> None:
         """Store values, in place of older ones, in transactions of bounded size; what is committed survives a kill."""
