@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from opencompass_traj.embedding_cache import CachedEncoder, VectorCache, encoder_identity
+from opencompass_traj.encoder import Encoder, Vectors
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -26,26 +26,6 @@ PROGRESS_FROM_TEXTS = 2_000
 MAX_REMEMBERED_TEXTS = 300_000
 # Of whichever one changes, vectors that were kept on disk are encoded anew.
 NUMERIC_LIBRARIES = ('sentence-transformers', 'transformers', 'torch')
-
-Vectors = NDArray[np.float32]
-
-
-class Encoder(Protocol):
-    """Anything that turns texts into rows of numbers whose cosine says how alike the texts are."""
-
-    @property
-    def name(self) -> str:
-        """What to call this encoder in results and messages."""
-
-    def encode(self, texts: Sequence[str]) -> Vectors:
-        """Encode texts.
-
-        Args:
-            texts: Distinct texts, at least one.
-
-        Returns:
-            Shape `(len(texts), d)`; rows of any length other than 0.
-        """
 
 
 class EncoderUnavailableError(RuntimeError):

@@ -13,15 +13,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from opencompass_traj.encoder import Encoder, Vectors
 from opencompass_traj.entry_store import EntryStore
-
-if TYPE_CHECKING:
-    from opencompass_traj.embedding import Encoder
 
 ENVIRONMENT = 'OPENCOMPASS_TRAJ_CACHE'
 # The number is that of the layout: another layout gets another folder, and versions do not replace each other's.
@@ -34,8 +30,6 @@ HASH_CHUNK = 1 << 20
 IGNORED_SUFFIXES = frozenset({'.md', '.png', '.jpg', '.jpeg', '.gif', '.svg', '.pdf', '.pyc', '.lock'})
 # Without one of these a folder does not say what its model computes: it is a download that is not complete.
 WEIGHT_SUFFIXES = frozenset({'.safetensors', '.bin', '.pt', '.onnx', '.h5', '.msgpack', '.gguf'})
-
-Vectors = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opencompass_traj.embedding import TextVectors, Vectors
+from opencompass_traj.embedding import TextVectors
+from opencompass_traj.encoder import Vectors
 from opencompass_traj.plan import Plan
 
 

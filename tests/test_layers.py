@@ -35,7 +35,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     ),
 }
 MODULES = {
-    'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'embedding': 'similarity', 'matching': 'similarity',
+    'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'encoder': 'similarity',
+    'embedding': 'similarity', 'matching': 'similarity',
     'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files', 'recordings': 'files',
     'inspection': 'files', '__main__': 'files', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
