@@ -1,24 +1,11 @@
 """Compares six recorded agents on 30 invented tasks: `opencompass configs/eval_traj.py`. No GPU, no download."""
 
 from mmengine.config import read_base
-from opencompass.partitioners import NaivePartitioner
-from opencompass.runners import LocalRunner
-from opencompass.tasks import OpenICLEvalTask, OpenICLInferTask
 
 with read_base():
     from .datasets.trajectory_demo import trajectory_demo_datasets as datasets
     from .models.recorded_demo import recorded_demo_models as models
+    from .runners.in_process import eval, infer
     from .summarizers.trajectory import summarizer
-
-# One process for everything: a process per task would import OpenCompass, which takes longer than all the work, once
-# per task. Without these two lines OpenCompass' own runners are used, and --max-num-workers counts.
-infer = dict(
-    partitioner=dict(type=NaivePartitioner),
-    runner=dict(type=LocalRunner, debug=True, task=dict(type=OpenICLInferTask)),
-)
-eval = dict(
-    partitioner=dict(type=NaivePartitioner),
-    runner=dict(type=LocalRunner, debug=True, task=dict(type=OpenICLEvalTask)),
-)
 
 work_dir = './outputs/trajectory_demo'

@@ -1,8 +1,6 @@
 """Eight invented tasks with a budget each, for recorded runs: what was done, in which order, at what cost."""
 
-from opencompass.openicl.icl_inferencer import ChatInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from mmengine.config import read_base
 
 from opencompass_traj.dataset import TrajectoryDataset
 from opencompass_traj.evaluator import TrajectoryPlanningEvaluator
@@ -20,6 +18,9 @@ from opencompass_traj.scoring import (
     SequenceSimilarity,
     TrajectoryScore,
 )
+
+with read_base():
+    from .trajectory import trajectory_infer_cfg, trajectory_reader_cfg
 
 # All that needs no text encoder: tool calls are compared by name and arguments, so that no model is loaded. T-Eval's
 # own four numbers (TEvalPlanning) and PlanMatch compare texts by their meaning; leave `metrics` out to have them too.
@@ -44,12 +45,8 @@ recorded_demo_datasets = [
         type=TrajectoryDataset,
         # Your own golden plans: the path of a .jsonl or .json file.
         path='package:opencompass_traj/data/demo/recorded/tasks.jsonl',
-        reader_cfg=dict(input_columns=['prompt'], output_column='ground_truth'),
-        infer_cfg=dict(
-            prompt_template=dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prompt}')])),
-            retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=ChatInferencer, max_out_len=2048),
-        ),
+        reader_cfg=trajectory_reader_cfg,
+        infer_cfg=trajectory_infer_cfg,
         eval_cfg=dict(
             evaluator=dict(type=TrajectoryPlanningEvaluator, metrics=[dict(type=metric) for metric in ENCODER_FREE]),
         ),

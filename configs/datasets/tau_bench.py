@@ -4,9 +4,7 @@ A row of the file holds the golden actions and the run: `task_id`, `trial`, `ins
 `reward`. Golden actions name what must be changed; what has to be looked up before that is left to the agent.
 """
 
-from opencompass.openicl.icl_inferencer import ChatInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from mmengine.config import read_base
 
 from opencompass_traj.dataset import TrajectoryDataset
 from opencompass_traj.evaluator import TrajectoryPlanningEvaluator
@@ -20,6 +18,9 @@ from opencompass_traj.scoring import (
     SequenceSimilarity,
 )
 
+with read_base():
+    from .trajectory import trajectory_infer_cfg, trajectory_reader_cfg
+
 tau_bench_datasets = [
     dict(
         abbr='tau-bench-airline',
@@ -27,12 +28,8 @@ tau_bench_datasets = [
         path='./data/tau_bench/gpt_4o_airline.jsonl',
         # The same sample has the same id on both sides: `task_fields` in models/tau_bench_runs.py says this again.
         fields=dict(id=['task_id', 'trial'], query='instruction', ground_truth='gold_actions'),
-        reader_cfg=dict(input_columns=['prompt'], output_column='ground_truth'),
-        infer_cfg=dict(
-            prompt_template=dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prompt}')])),
-            retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=ChatInferencer, max_out_len=2048),
-        ),
+        reader_cfg=trajectory_reader_cfg,
+        infer_cfg=trajectory_infer_cfg,
         eval_cfg=dict(
             evaluator=dict(
                 type=TrajectoryPlanningEvaluator,

@@ -1,11 +1,12 @@
 """30 invented tasks with golden dependency graphs, scored with a small encoder that an installed package carries."""
 
-from opencompass.openicl.icl_inferencer import ChatInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from mmengine.config import read_base
 
 from opencompass_traj.dataset import TrajectoryDataset
 from opencompass_traj.evaluator import TrajectoryPlanningEvaluator
+
+with read_base():
+    from .trajectory import trajectory_infer_cfg, trajectory_reader_cfg
 
 trajectory_demo_datasets = [
     dict(
@@ -13,12 +14,8 @@ trajectory_demo_datasets = [
         type=TrajectoryDataset,
         # Your own golden plans: the path of a .jsonl or .json file.
         path='package:opencompass_traj/data/demo/tasks.jsonl',
-        reader_cfg=dict(input_columns=['prompt'], output_column='ground_truth'),
-        infer_cfg=dict(
-            prompt_template=dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prompt}')])),
-            retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=ChatInferencer, max_out_len=2048),
-        ),
+        reader_cfg=trajectory_reader_cfg,
+        infer_cfg=trajectory_infer_cfg,
         eval_cfg=dict(
             evaluator=dict(
                 type=TrajectoryPlanningEvaluator,

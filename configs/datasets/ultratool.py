@@ -1,8 +1,6 @@
 """UltraTool's tool calls, English and Chinese: the golden plans, from the files that hold the models' answers."""
 
-from opencompass.openicl.icl_inferencer import ChatInferencer
-from opencompass.openicl.icl_prompt_template import PromptTemplate
-from opencompass.openicl.icl_retriever import ZeroRetriever
+from mmengine.config import read_base
 
 from opencompass_traj.dataset import TrajectoryDataset
 from opencompass_traj.evaluator import TrajectoryPlanningEvaluator
@@ -18,6 +16,9 @@ from opencompass_traj.scoring import (
     TrajectoryScore,
 )
 
+with read_base():
+    from .trajectory import trajectory_infer_cfg, trajectory_reader_cfg
+
 ultratool_datasets = [
     dict(
         abbr=f'ultratool-{language}',
@@ -26,12 +27,8 @@ ultratool_datasets = [
         path=f'./data/ultratool/{language}_gpt-4.jsonl',
         # The rows have no id: None takes their number.
         fields=dict(id=None, query='data.question', ground_truth='data.reference'),
-        reader_cfg=dict(input_columns=['prompt'], output_column='ground_truth'),
-        infer_cfg=dict(
-            prompt_template=dict(type=PromptTemplate, template=dict(round=[dict(role='HUMAN', prompt='{prompt}')])),
-            retriever=dict(type=ZeroRetriever),
-            inferencer=dict(type=ChatInferencer, max_out_len=2048),
-        ),
+        reader_cfg=trajectory_reader_cfg,
+        infer_cfg=trajectory_infer_cfg,
         eval_cfg=dict(
             evaluator=dict(
                 type=TrajectoryPlanningEvaluator,

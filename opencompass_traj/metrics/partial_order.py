@@ -22,6 +22,7 @@ from opencompass_traj.metrics.poset import (
 from opencompass_traj.metrics.sequence import (
     EditOp,
     Mode,
+    StepCounts,
     check_mode,
     encode,
     sequence_distance,
@@ -34,7 +35,7 @@ __all__ = ['DEFAULT_BUDGET', 'PartialOrderEdit', 'partial_order_similarity']
 
 
 @dataclass(frozen=True, slots=True)
-class PartialOrderEdit:
+class PartialOrderEdit(StepCounts):
     """A predicted sequence compared with a golden partial order.
 
     Attributes:
@@ -60,16 +61,6 @@ class PartialOrderEdit:
     order: tuple[int, ...]
     pred_order: tuple[int, ...]
     alignment: tuple[EditOp, ...]
-
-    @property
-    def redundant(self) -> int:
-        """`max(0, n_pred - n_ref)`."""
-        return max(0, self.n_pred - self.n_ref)
-
-    @property
-    def missing(self) -> int:
-        """`max(0, n_ref - n_pred)`."""
-        return max(0, self.n_ref - self.n_pred)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,8 +33,26 @@ class EditOp(NamedTuple):
     ref: int | None
 
 
+class StepCounts:
+    """How much longer or shorter a prediction is; for results with both lengths."""
+
+    __slots__ = ()
+    n_pred: int
+    n_ref: int
+
+    @property
+    def redundant(self) -> int:
+        """How many steps the prediction has beyond the golden number: `max(0, n_pred - n_ref)`."""
+        return max(0, self.n_pred - self.n_ref)
+
+    @property
+    def missing(self) -> int:
+        """How many steps the prediction is short of the golden number: `max(0, n_ref - n_pred)`."""
+        return max(0, self.n_ref - self.n_pred)
+
+
 @dataclass(frozen=True, slots=True)
-class SequenceEdit:
+class SequenceEdit(StepCounts):
     """Two sequences compared.
 
     Attributes:
@@ -50,16 +68,6 @@ class SequenceEdit:
     n_ref: int
     similarity: float
     alignment: tuple[EditOp, ...]
-
-    @property
-    def redundant(self) -> int:
-        """How many steps the prediction has beyond the golden number: `max(0, n_pred - n_ref)`."""
-        return max(0, self.n_pred - self.n_ref)
-
-    @property
-    def missing(self) -> int:
-        """How many steps the prediction is short of the golden number: `max(0, n_ref - n_pred)`."""
-        return max(0, self.n_ref - self.n_pred)
 
 
 def sequence_edit(pred: Sequence[Hashable], ref: Sequence[Hashable], *, mode: Mode = 'levenshtein') -> SequenceEdit:
