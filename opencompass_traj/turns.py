@@ -21,6 +21,8 @@ def turn_ranks(plan: Plan) -> tuple[int, ...] | None:
         >>> turn_ranks(Plan.of('a', 'b')) is None
         True
     """
+    if all(step.turn is None for step in plan.steps):
+        return None
     keys = [(-1 - i) if step.turn is None else step.turn for i, step in enumerate(plan.steps)]
     ranks = tuple(rank for rank, (_, steps) in enumerate(groupby(keys)) for _ in steps)
     return ranks if len(set(ranks)) < len(ranks) else None

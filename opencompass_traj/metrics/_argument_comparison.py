@@ -20,6 +20,7 @@ from opencompass_traj.metrics._argument_values import (
     read_json,
     read_moment,
     read_number,
+    read_value,
     size_of,
     text_of,
 )
@@ -89,6 +90,11 @@ class ArgumentRules:
     tools: tuple[tuple[str, tuple[tuple[str, Rule], ...]], ...] = ()
     similar: Callable[[str, str], float] | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def has_places(self) -> bool:
+        """Whether there are rules for single places."""
+        return bool(self.ignore_keys or self.tools)
+
     def equal(self, pred_value: object, ref_value: object, *, tool: str, key: str = '') -> bool:
         """Whether a predicted value is as good as the golden one.
 
@@ -138,6 +144,8 @@ class ArgumentRules:
         blank = isinstance(value, str) and not value.strip()
         if not path and (value is None or blank or (isinstance(value, (list, tuple)) and not value)):
             return {}
+        if not self.has_places:
+            return read_value(value, json_text=self.json_text, depth=len(path))
         rule = self.rule_for(tool, path) if path else None
         if rule is not None or len(path) > MAX_DEPTH:
             return value

@@ -134,6 +134,33 @@ def read_json(text: str) -> Any:
         return None
 
 
+def read_value(value: Any, *, json_text: bool, depth: int = 0) -> Any:
+    """A value with its JSON texts read, its keys as texts and its tuples as lists.
+
+    Args:
+        value: Any value.
+        json_text: Whether texts are read that are the JSON of an object or list.
+        depth: How deep the value stands in the arguments; what lies deeper than `MAX_DEPTH` stays as it is.
+
+    Example:
+        >>> read_value({1: '[7]', 'a': (True,)}, json_text=True)
+        {'1': [7], 'a': [True]}
+    """
+    if depth > MAX_DEPTH:
+        return value
+    if isinstance(value, str):
+        parsed = read_json(value) if json_text else None
+        if parsed is None:
+            return value
+        # An empty list for all of a call's arguments is no arguments.
+        return read_value(parsed, json_text=json_text, depth=depth) if parsed or depth else {}
+    if isinstance(value, dict):
+        return {str(key): read_value(one, json_text=json_text, depth=depth + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [read_value(one, json_text=json_text, depth=depth + 1) for one in value]
+    return value
+
+
 def fold(text: str, *, nfkc: bool, space: str, ignore_case: bool) -> str:
     """A text without the differences that do not count.
 
@@ -215,6 +242,10 @@ def largest_matching(allowed: Sequence[Sequence[bool]]) -> tuple[tuple[int, int]
     """
     if not allowed or not allowed[0]:
         return ()
+    pairs = tuple((row, column) for row, line in enumerate(allowed) for column, one in enumerate(line) if one)
+    if len({row for row, _ in pairs}) == len({column for _, column in pairs}) == len(pairs):
+        # Nothing competes for a row or a column.
+        return pairs
     chosen = maximum_bipartite_matching(csr_array(np.asarray(allowed, dtype=np.int8)), perm_type='column')
     return tuple((row, int(column)) for row, column in enumerate(chosen) if column >= 0)
 

@@ -10,13 +10,13 @@ however alike the texts are as a whole; that is why the texts are compared value
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from itertools import groupby
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from math import isfinite
+from operator import eq
 from typing import Final, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz.distance import Indel
 
 from opencompass_traj.plan import Plan, Step
@@ -41,41 +41,53 @@ class Calls:
             no order and stand by their names and arguments, the failed one first among equals.
         ids: Equal for exactly equal calls.
         shapes: Equal for calls that differ in texts alone, and there not in a digit.
-        texts: The texts in the arguments, by id, in lower case and with single spaces.
+        texts: The texts in the arguments, by id.
     """
 
     origin: tuple[int, ...]
-    ids: NDArray[np.int64]
-    shapes: NDArray[np.int64]
+    ids: list[int]
+    shapes: list[int]
     texts: tuple[_Texts, ...]
+    _plain_texts: dict[int, _Texts] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def alike(self, period: int, near: float) -> NDArray[np.bool_]:
-        """For each call whether the one that comes `period` later is exactly or nearly equal to it."""
-        left, right = self.ids[:-period], self.ids[period:]
-        found: NDArray[np.bool_] = left == right
-        undecided = np.flatnonzero(~found & (self.shapes[:-period] == self.shapes[period:]))
-        pairs = zip(left[undecided].tolist(), right[undecided].tolist(), strict=True)
-        found[undecided] = [_all_nearly(self.texts[i], self.texts[j], near) for i, j in pairs]
+    def alike(self, period: int, near: float) -> bytearray:
+        """For each call whether the one that comes `period` later is exactly or nearly equal to it: 1 or 0."""
+        found = bytearray(map(eq, self.ids, islice(self.ids, period, None)))
+        same_shape = bytes(map(eq, self.shapes, islice(self.shapes, period, None)))
+        if found == same_shape:
+            return found
+        for i, possible in enumerate(same_shape):
+            if possible and not found[i]:
+                found[i] = _all_nearly(self._plain(self.ids[i]), self._plain(self.ids[i + period]), near)
         return found
+
+    def _plain(self, number: int) -> _Texts:
+        """The texts of a call in lower case and with single spaces."""
+        if number not in self._plain_texts:
+            self._plain_texts[number] = tuple(' '.join(text.casefold().split()) for text in self.texts[number])
+        return self._plain_texts[number]
 
 
 def read_calls(plan: Plan) -> Calls:
     """Number the calls of a plan.
 
     Example:
-        >>> read_calls(Plan.of('A', 'B', 'A')).ids.tolist()
+        >>> read_calls(Plan.of('A', 'B', 'A')).ids
         [0, 1, 0]
     """
-    parts = [_parts(step) for step in plan.steps]
+    tools = Counter(step.name for step in plan.steps)
+    # A call whose tool is called once is like no other, whatever its arguments.
+    parts = [_parts(step) if tools[step.name] > 1 else ((step.name,), ()) for step in plan.steps]
     origin = _order(plan.steps, parts)
-    shapes: dict[_Shape, int] = {}
-    ids: dict[tuple[int, _Texts], int] = {}
-    table = np.empty((len(plan), 2), dtype=np.int64)
-    for row, index in enumerate(origin):
-        shape = shapes.setdefault(parts[index][0], len(shapes))
-        table[row] = ids.setdefault((shape, parts[index][1]), len(ids)), shape
-    texts = tuple(tuple(' '.join(text.casefold().split()) for text in found) for _, found in ids)
-    return Calls(origin, table[:, 0].copy(), table[:, 1].copy(), texts)
+    shape_numbers: dict[_Shape, int] = {}
+    numbers: dict[tuple[int, _Texts], int] = {}
+    ids: list[int] = []
+    shapes: list[int] = []
+    for index in origin:
+        shape = shape_numbers.setdefault(parts[index][0], len(shape_numbers))
+        shapes.append(shape)
+        ids.append(numbers.setdefault((shape, parts[index][1]), len(numbers)))
+    return Calls(origin, ids, shapes, tuple(texts for _, texts in numbers))
 
 
 def _order(steps: tuple[Step, ...], parts: list[tuple[_Shape, _Texts]]) -> tuple[int, ...]:
@@ -86,6 +98,7 @@ def _order(steps: tuple[Step, ...], parts: list[tuple[_Shape, _Texts]]) -> tuple
         together = list(turn)
         if len(together) > 1:
             # An error first: what stands beside it may be its retry.
+            # The names come first, so that it does not matter whose arguments were not looked at.
             together.sort(key=lambda i: (repr(parts[i]), steps[i].failed is not True))
         order.extend(together)
     return tuple(order)

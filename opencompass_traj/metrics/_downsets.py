@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 
 class Covers(NamedTuple):
@@ -20,12 +20,27 @@ class Covers(NamedTuple):
     upper: list[int]
 
 
-def bits(mask: int) -> Iterator[int]:
-    """List the members of a mask, ascending."""
+def _list_bits(mask: int) -> tuple[int, ...]:
+    found = []
     while mask:
         lowest = mask & -mask
-        yield lowest.bit_length() - 1
+        found.append(lowest.bit_length() - 1)
         mask ^= lowest
+    return tuple(found)
+
+
+# Most plans have few steps, and a look-up is several times faster than the loop.
+_FEW_BITS: Final = tuple(map(_list_bits, range(1 << 10)))
+
+
+def bits(mask: int) -> tuple[int, ...]:
+    """List the members of a mask, ascending.
+
+    Example:
+        >>> bits(5)
+        (0, 2)
+    """
+    return _FEW_BITS[mask] if mask < 1 << 10 else _list_bits(mask)
 
 
 def transpose(preds: Sequence[int]) -> tuple[int, ...]:
@@ -75,16 +90,24 @@ def next_level(
     grown: dict[int, int] = {}
     index: dict[int, int] = {}
     covers = Covers([], [], [])
+    add_lower, add_element, add_upper = (part.append for part in covers)
     for lower, (mask, free) in enumerate(level.items()):
         if limit is not None and len(grown) > limit:
             break
         for v in bits(free):
             larger = mask | 1 << v
-            if larger not in index:
-                index[larger] = len(index)
-                enabled = sum(1 << s for s in following[v] if not preds[s] & ~larger)
-                grown[larger] = free & ~(1 << v) | enabled
-            covers.lower.append(lower)
-            covers.element.append(v)
-            covers.upper.append(index[larger])
+            upper = index.get(larger)
+            if upper is None:
+                upper = index[larger] = len(index)
+                grown[larger] = _enabled(free & ~(1 << v), larger, preds, following[v])
+            add_lower(lower)
+            add_element(v)
+            add_upper(upper)
     return grown, covers
+
+
+def _enabled(free: int, done: int, preds: Sequence[int], following: Sequence[int]) -> int:
+    for s in following:
+        if not preds[s] & ~done:
+            free |= 1 << s
+    return free

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from opencompass_traj.metrics._downsets import bits, transpose
+from opencompass_traj.metrics._mapping_inputs import Edges, mask_of
 from opencompass_traj.metrics._mapping_problem import (
     PROOF,
     Block,
@@ -23,10 +24,12 @@ from opencompass_traj.metrics._mapping_problem import (
     build_problem,
 )
 from opencompass_traj.metrics._mapping_search import search
-from opencompass_traj.metrics._mapping_small import map_small
+from opencompass_traj.metrics._mapping_small import MOST_NODES, map_small
 
 DEFAULT_BUDGET = 5000
 _FEW_NODES = 6
+# Above this many pairs matrices count the matched edges of a dense graph faster than masks do.
+_MOST_COUNTED = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class Mapping:
 
 def best_mapping(
     blocks: Sequence[Block],
-    pred_adjacency: NDArray[np.bool_],
-    ref_adjacency: NDArray[np.bool_],
+    pred_edges: Edges,
+    ref_edges: Edges,
     *,
     weights: Floats | None = None,
     hint: Callable[[], Pairs] = list,
@@ -59,8 +62,8 @@ def best_mapping(
 
     Args:
         blocks: Disjoint groups (predicted nodes, golden nodes); only nodes of one group may be mapped to each other.
-        pred_adjacency: Square, no self-loops; whether the predicted edge (row, column) exists.
-        ref_adjacency: The same for the golden graph.
+        pred_edges: The predicted edges, without self-loops.
+        ref_edges: The golden ones.
         weights: The worth of each pair in [0, 1], predicted nodes by rows; 0 forbids the pair. None: 1 inside a block.
             A matched edge is worth the product of its two pairs' weights.
         hint: Gives a mapping to start from, if asked. It affects the result only where the search is cut short.
@@ -75,16 +78,19 @@ def best_mapping(
     if not budget >= 0:
         raise ValueError(f'expected budget >= 0, got {budget}')
     settled, open_blocks = _settle(blocks, weights)
+    straight = _straight(blocks, pred_edges, ref_edges) if weights is None and _is_small(open_blocks) else None
+    if straight is not None:
+        return straight
     pairs = list(settled)
-    value = _value(settled, pred_adjacency, ref_adjacency, weights)
+    value = _value(settled, pred_edges, ref_edges, weights)
     upper = value
     left = float(budget)
-    for component in _components(open_blocks, pred_adjacency, ref_adjacency):
-        small = map_small(component, pred_adjacency, ref_adjacency, settled) if weights is None else None
+    for component in _components(open_blocks, pred_edges, ref_edges):
+        small = map_small(component, pred_edges, ref_edges, settled) if weights is None else None
         if small is not None:
             pairs, value, upper = pairs + small[0], value + small[1], upper + small[1]
             continue
-        problem = build_problem(component, pred_adjacency, ref_adjacency, weights=weights, settled=settled)
+        problem = build_problem(component, pred_edges.matrix, ref_edges.matrix, weights=weights, settled=settled)
         outcome = search(problem, _start(problem, hint()), left)
         left = max(0.0, left - outcome.spent)
         pairs += problem.pairs(outcome.perm)
@@ -106,31 +112,66 @@ def _settle(blocks: Sequence[Block], weights: Floats | None) -> tuple[Pairs, lis
     return settled, open_blocks
 
 
-def _value(pairs: Pairs, pred: NDArray[np.bool_], ref: NDArray[np.bool_], weights: Floats | None) -> float:
+def _is_small(blocks: Sequence[Block]) -> bool:
+    return sum(len(ref) for _, ref in blocks) <= MOST_NODES
+
+
+def _straight(blocks: Sequence[Block], pred: Edges, ref: Edges) -> Mapping | None:
+    """The mapping of equal tools in their order, if it leaves no golden edge unmatched that could be matched.
+
+    No mapping is better, and `map_small` would find this one first.
+    """
+    if not all(len(nodes) == len(goldens) for nodes, goldens in blocks):
+        return None
+    back = {golden: node for nodes, goldens in blocks for node, golden in zip(nodes, goldens, strict=True)}
+    mapped = mask_of(back)
+    count = 0
+    for golden, node in back.items():
+        row = pred.rows[node]
+        for other in bits(ref.rows[golden] & mapped):
+            if not row >> back[other] & 1:
+                return None
+            count += 1
+    value = float(len(back) + count)
+    return Mapping(tuple(sorted((node, golden) for golden, node in back.items())), value, value, exact=True)
+
+
+def _value(pairs: Pairs, pred: Edges, ref: Edges, weights: Floats | None) -> float:
     if not pairs:
         return 0.0
+    if weights is None and len(pairs) <= _MOST_COUNTED:
+        return float(len(pairs) + _count_edges(pairs, pred, ref))
     rows, cols = (np.array(side, dtype=np.intp) for side in zip(*pairs, strict=True))
-    edges = pred[rows][:, rows] & ref[cols][:, cols]
+    edges = pred.matrix[rows][:, rows] & ref.matrix[cols][:, cols]
     if weights is None:
         return float(len(pairs) + np.count_nonzero(edges))
     worth = weights[rows, cols]
     return float(worth.sum() + worth @ edges.astype(np.float64) @ worth)
 
 
-def _components(blocks: list[Block], pred: NDArray[np.bool_], ref: NDArray[np.bool_]) -> list[list[Block]]:
+def _count_edges(pairs: Pairs, pred: Edges, ref: Edges) -> int:
+    """How many golden edges between mapped nodes a predicted edge stands for."""
+    back = {golden: node for node, golden in pairs}
+    mapped = mask_of(back)
+    return sum(
+        pred.rows[node] >> back[other] & 1 for node, golden in pairs for other in bits(ref.rows[golden] & mapped)
+    )
+
+
+def _components(blocks: list[Block], pred: Edges, ref: Edges) -> list[list[Block]]:
     """Group the blocks between which both graphs have an edge in the same direction; the smallest group first."""
     if not blocks:
         return []
     if len(blocks) == 1 or sum(len(ref) for _, ref in blocks) <= _FEW_NODES:
         return [blocks]
-    shared = _linked([block[0] for block in blocks], pred) & _linked([block[1] for block in blocks], ref)
-    near = (shared | shared.T).tolist()
+    in_pred, in_ref = _linked([block[0] for block in blocks], pred), _linked([block[1] for block in blocks], ref)
     groups: list[list[Block]] = []
     waiting = dict.fromkeys(range(len(blocks)))
     while waiting:
         group = [waiting.popitem()[0]]
         for member in group:
-            found = [other for other in waiting if near[member][other]]
+            ahead, behind = in_pred[0][member] & in_ref[0][member], in_pred[1][member] & in_ref[1][member]
+            found = [other for other in waiting if (ahead | behind) >> other & 1]
             group += found
             for other in found:
                 del waiting[other]
@@ -138,12 +179,16 @@ def _components(blocks: list[Block], pred: NDArray[np.bool_], ref: NDArray[np.bo
     return sorted(groups, key=lambda group: sum(max(len(a), len(b)) for a, b in group))
 
 
-def _linked(groups: list[Sequence[int]], adjacency: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    order = np.concatenate([np.asarray(group, dtype=np.intp) for group in groups])
-    starts = np.cumsum([0, *(len(group) for group in groups[:-1])])
-    inner = adjacency[np.ix_(order, order)]
-    linked: NDArray[np.bool_] = np.logical_or.reduceat(np.logical_or.reduceat(inner, starts, axis=0), starts, axis=1)
-    return linked
+def _linked(groups: list[Sequence[int]], edges: Edges) -> tuple[list[int], tuple[int, ...]]:
+    """For each group of nodes the groups that its edges lead to, and those that they come from."""
+    members = [mask_of(group) for group in groups]
+    ahead = []
+    for group in groups:
+        reached = 0
+        for node in group:
+            reached |= edges.rows[node]
+        ahead.append(mask_of(other for other, mask in enumerate(members) if reached & mask))
+    return ahead, transpose(ahead)
 
 
 def _start(problem: MappingProblem, hint: Pairs) -> Ints:

@@ -8,34 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
+from opencompass_traj.metrics._downsets import bits
+from opencompass_traj.metrics._mapping_inputs import Edges, mask_of
 from opencompass_traj.metrics._mapping_problem import Block, Pairs
 
-_MOST_NODES = 32
+MOST_NODES = 32
 _MOST_STEPS = 300
 _UNMATCHED = -1
 
 
 def map_small(
-    blocks: Sequence[Block], pred_adjacency: NDArray[np.bool_], ref_adjacency: NDArray[np.bool_], settled: Pairs
+    blocks: Sequence[Block], pred_edges: Edges, ref_edges: Edges, settled: Pairs
 ) -> tuple[Pairs, int] | None:
     """The best maximal mapping of the blocks, where all pairs inside a block are worth 1.
 
     Args:
         blocks: Groups (predicted nodes, golden nodes).
-        pred_adjacency: Whether the predicted edge (row, column) exists.
-        ref_adjacency: The same for the golden graph.
+        pred_edges: The predicted edges.
+        ref_edges: The golden ones.
         settled: The pairs outside the blocks.
 
     Returns:
         The mapping, and its matched nodes plus matched edges; edges to settled nodes count, edges between them do not.
         None where the nodes are many, or not done after a fixed number of steps.
     """
-    if sum(len(ref) for _, ref in blocks) > _MOST_NODES:
+    if sum(len(ref) for _, ref in blocks) > MOST_NODES:
         return None
-    search = _DepthFirst(blocks, pred_adjacency, ref_adjacency, settled)
+    search = _DepthFirst(blocks, pred_edges, ref_edges, settled)
     search.descend(0, 0)
     if search.steps > _MOST_STEPS:
         return None
@@ -46,17 +45,17 @@ class _DepthFirst:
     def __init__(
         self,
         blocks: Sequence[Block],
-        pred_adjacency: NDArray[np.bool_],
-        ref_adjacency: NDArray[np.bool_],
+        pred_edges: Edges,
+        ref_edges: Edges,
         settled: Pairs,
     ) -> None:
-        self.exists = pred_adjacency.tolist()
+        self.rows = pred_edges.rows
         self.partner = {golden: node for node, golden in settled}
         self.block_of = {node: number for number, (_, ref) in enumerate(blocks) for node in ref}
         self.free = [list(pred) for pred, _ in blocks]
         self.spare = [max(0, len(ref) - len(pred)) for pred, ref in blocks]
         self.order = sorted(self.block_of)
-        self.earlier = self._earlier(ref_adjacency)
+        self.earlier = self._earlier(ref_edges)
         self.n_edges = sum(len(edges) for edges in self.earlier)
         self.pairs: Pairs = []
         self.fewest_lost = self.n_edges + 1
@@ -94,17 +93,16 @@ class _DepthFirst:
         lost = 0
         for other, outgoing in edges:
             end = self.partner[other]
-            if end == _UNMATCHED or not (self.exists[node][end] if outgoing else self.exists[end][node]):
+            if end == _UNMATCHED or not (self.rows[node] >> end if outgoing else self.rows[end] >> node) & 1:
                 lost += 1
         return lost
 
-    def _earlier(self, ref_adjacency: NDArray[np.bool_]) -> list[list[tuple[int, bool]]]:
+    def _earlier(self, ref_edges: Edges) -> list[list[tuple[int, bool]]]:
         """For each golden node in turn, its edges to nodes decided before it, and whether they lead there."""
-        known = set(self.partner)
+        known = mask_of(self.partner)
         edges: list[list[tuple[int, bool]]] = []
-        rows, columns = ref_adjacency.tolist(), ref_adjacency.T.tolist()
         for node in self.order:
-            outgoing = [(other, True) for other in known if rows[node][other]]
-            edges.append(outgoing + [(other, False) for other in known if columns[node][other]])
-            known.add(node)
+            outgoing = [(other, True) for other in bits(ref_edges.rows[node] & known)]
+            edges.append(outgoing + [(other, False) for other in bits(ref_edges.columns[node] & known)])
+            known |= 1 << node
         return edges

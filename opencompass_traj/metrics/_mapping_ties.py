@@ -2,103 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from opencompass_traj.metrics._downsets import bits
+from opencompass_traj.metrics._mapping_inputs import Edges
 from opencompass_traj.metrics._mapping_problem import Block, Pairs
 
 Prefer = Callable[[int, int], float]
 # Each exchange raises the preference, so the rounds end by themselves; this bounds the time on long plans.
 _MAX_ROUNDS = 4
+_NOBODY = -1
 
 
 def prefer_pairs(
     pairs: Sequence[tuple[int, int]],
     blocks: Sequence[Block],
-    pred: NDArray[np.bool_],
-    ref: NDArray[np.bool_],
+    pred: Edges,
+    ref: Edges,
     prefer: Prefer,
+    at_most: Prefer | None = None,
 ) -> tuple[tuple[int, int], ...]:
     """Exchange partners inside blocks where no matched edge is lost and the pairs are preferred.
 
     Args:
         pairs: A mapping (predicted node, golden node).
         blocks: Disjoint groups of nodes that may stand for each other.
-        pred: The predicted adjacency matrix.
-        ref: The golden adjacency matrix.
+        pred: The predicted edges.
+        ref: The golden ones.
         prefer: The worth of a pair.
+        at_most: A bound on it, quickly had; it saves asking for the worth of pairs that cannot be preferred.
 
     Returns:
         A mapping with as many pairs and at least as many matched edges, sorted. Better by exchanges of two partners
         alone, so not always the most preferred of all.
     """
-    partner = np.full(len(pred), -1, dtype=np.intp)
-    for node, golden in pairs:
-        partner[node] = golden
+    mapping = _Mapping(pairs, (pred, ref), prefer, at_most)
     for nodes, goldens in blocks:
         if len(nodes) * len(goldens) > 1:
-            worth = {(a, b): prefer(a, b) for a in nodes for b in goldens}
-            _exchange(nodes, goldens, partner, (pred, ref), worth)
-    return tuple((node, golden) for node, golden in enumerate(partner.tolist()) if golden >= 0)
+            mapping.exchange(nodes, goldens)
+    return tuple(sorted(mapping.partner.items()))
 
 
-def _exchange(
-    nodes: Sequence[int],
-    goldens: Sequence[int],
-    partner: NDArray[np.intp],
-    graphs: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    worth: dict[tuple[int, int], float],
-) -> None:
-    for _ in range(_MAX_ROUNDS):
-        # The golden nodes left over wait behind the predicted ones, as partners of nobody.
-        left_over = sorted(set(goldens) - set(partner[list(nodes)].tolist()))
-        moves: Pairs = [*combinations(nodes, 2), *((node, -1 - golden) for golden in left_over for node in nodes)]
-        # Every move is tried, not only those up to the first that helps.
-        if not sum(_try(move, partner, graphs, worth) for move in moves):
-            return
+class _Mapping:
+    """A mapping whose partners can be exchanged.
 
+    Attributes:
+        partner: The golden node of each mapped predicted node.
+        node_of: The reverse.
+    """
 
-def _try(
-    move: tuple[int, int],
-    partner: NDArray[np.intp],
-    graphs: tuple[NDArray[np.bool_], NDArray[np.bool_]],
-    worth: dict[tuple[int, int], float],
-) -> bool:
-    """Exchange two nodes' partners, or give a node a golden one that is left over; undone if that is no gain."""
-    one, other = move
-    touched = [one] if other < 0 else [one, other]
-    before = partner[touched].tolist()
-    after = [-1 - other] if other < 0 else before[::-1]
-    if other < 0 and (before[0] < 0 or after[0] in partner):
+    def __init__(
+        self, pairs: Sequence[tuple[int, int]], graphs: tuple[Edges, Edges], prefer: Prefer, at_most: Prefer | None
+    ) -> None:
+        self.partner = dict(pairs)
+        self.node_of = {golden: node for node, golden in pairs}
+        self.pred, self.ref = graphs
+        self._prefer = prefer
+        self._at_most = at_most
+        self._worth: dict[tuple[int, int], float] = {}
+
+    def exchange(self, nodes: Sequence[int], goldens: Sequence[int]) -> None:
+        """Try all exchanges inside a block, again and again while one is a gain."""
+        for _ in range(_MAX_ROUNDS):
+            # The golden nodes left over wait behind the predicted ones, as partners of nobody.
+            left_over = [golden for golden in sorted(goldens) if golden not in self.node_of]
+            moves: Pairs = [*combinations(nodes, 2), *((node, -1 - golden) for golden in left_over for node in nodes)]
+            # Every move is tried, not only those up to the first that helps.
+            if not sum(self._try(one, other) for one, other in moves):
+                return
+
+    def _try(self, one: int, other: int) -> bool:
+        """Exchange two nodes' partners, or give a node a golden one that is left over; undone if that is no gain."""
+        touched = [one] if other < 0 else [one, other]
+        before = [self.partner.get(node, _NOBODY) for node in touched]
+        after = [-1 - other] if other < 0 else before[::-1]
+        if other < 0 and (before[0] == _NOBODY or after[0] in self.node_of):
+            return False
+        worth = sum(map(self._worth_of, touched, before))
+        # Adding up rounds the bounds no further down than what they bound.
+        if self._at_most is not None and sum(map(self._bound_of, touched, after)) - worth <= 0:
+            return False
+        if sum(map(self._worth_of, touched, after)) - worth <= 0:
+            return False
+        kept = self._matched_edges(touched)
+        self._set(touched, before, after)
+        if self._matched_edges(touched) >= kept:
+            return True
+        self._set(touched, after, before)
         return False
-    gain = sum(worth.get((node, golden), 0.0) for node, golden in zip(touched, after, strict=True))
-    gain -= sum(worth.get((node, golden), 0.0) for node, golden in zip(touched, before, strict=True))
-    if gain <= 0:
-        return False
-    kept = _matched_edges(touched, partner, graphs)
-    partner[touched] = after
-    if _matched_edges(touched, partner, graphs) >= kept:
-        return True
-    partner[touched] = before
-    return False
 
+    def _worth_of(self, node: int, golden: int) -> float:
+        if golden == _NOBODY:
+            return 0.0
+        if (node, golden) not in self._worth:
+            self._worth[node, golden] = self._prefer(node, golden)
+        return self._worth[node, golden]
 
-def _matched_edges(
-    touched: Sequence[int], partner: NDArray[np.intp], graphs: tuple[NDArray[np.bool_], NDArray[np.bool_]]
-) -> int:
-    """How many matched edges begin or end at the touched nodes."""
-    pred, ref = graphs
-    mapped = np.flatnonzero(partner >= 0)
-    golden = partner[mapped]
-    count = 0
-    for at, node in enumerate(touched):
-        if partner[node] < 0:
-            continue
-        # An edge between two touched nodes counts once.
-        others = ~np.isin(mapped, touched[:at])
-        count += int((pred[node, mapped] & ref[partner[node], golden] & others).sum())
-        count += int((pred[mapped, node] & ref[golden, partner[node]] & others).sum())
-    return count
+    def _bound_of(self, node: int, golden: int) -> float:
+        return self._at_most(node, golden) if self._at_most is not None and golden != _NOBODY else 0.0
+
+    def _set(self, touched: Sequence[int], before: Sequence[int], after: Sequence[int]) -> None:
+        for node, golden in zip(touched, before, strict=True):
+            self.partner.pop(node, None)
+            self.node_of.pop(golden, None)
+        for node, golden in zip(touched, after, strict=True):
+            if golden != _NOBODY:
+                self.partner[node] = golden
+                self.node_of[golden] = node
+
+    def _matched_edges(self, touched: Sequence[int]) -> int:
+        """How many matched edges begin or end at the touched nodes."""
+        count = 0
+        for at, node in enumerate(touched):
+            golden = self.partner.get(node, _NOBODY)
+            if golden == _NOBODY:
+                continue
+            # An edge between two touched nodes counts once.
+            seen = touched[:at]
+            count += sum((node, other) in self.pred for other in self._mapped(self.ref.rows[golden], seen))
+            count += sum((other, node) in self.pred for other in self._mapped(self.ref.columns[golden], seen))
+        return count
+
+    def _mapped(self, goldens: int, seen: Sequence[int]) -> Iterator[int]:
+        """The predicted nodes that stand for some golden nodes, but for those seen."""
+        nodes = (self.node_of.get(golden, _NOBODY) for golden in bits(goldens))
+        return (node for node in nodes if node != _NOBODY and node not in seen)

@@ -103,14 +103,26 @@ def align_orders(pred_preds: Sequence[int], ref_preds: Sequence[int], costs: Cos
     fits = is_chain(pred_preds) or count_downsets(pred_preds, limit=room) <= room
     columns = _columns(pred_preds if fits else _chain_of(pred_preds))
     room = budget // len(columns.sizes)
-    if count_downsets(ref_preds, limit=room) <= room:
-        return AlignedOrders(_solve(ref_preds, columns, costs), fits)
-    return AlignedOrders(_solve(ref_preds, columns, costs, width=_beam_width(ref_preds, room)), exact=False)
+    whole = _all_levels(ref_preds, room)
+    if whole is not None:
+        rows, levels = _fill(whole, columns, costs)
+    else:
+        rows, levels = _fill_beam(ref_preds, columns, costs, width=_beam_width(ref_preds, room))
+    return AlignedOrders(tuple(reversed(_trace(rows, levels, columns, costs))), whole is not None and fits)
 
 
-def _solve(preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int | None = None) -> Links:
-    rows, levels = _fill(preds, columns, costs, width=width)
-    return tuple(reversed(_trace(rows, levels, columns, costs)))
+def _all_levels(preds: Sequence[int], room: int) -> list[_Level] | None:
+    """All down-sets, level by level; None if they are more than `room`."""
+    following = immediate_successors(preds)
+    level, total = first_level(preds), 1
+    levels = [_level(1, Covers([], [], []))]
+    for _ in preds:
+        level, covers = next_level(level, preds, following, limit=room - total)
+        total += len(level)
+        if total > room:
+            return None
+        levels.append(_level(len(level), covers))
+    return levels if total <= room else None
 
 
 def _beam_width(preds: Sequence[int], room: int) -> int:
@@ -148,20 +160,33 @@ def _columns(preds: Sequence[int]) -> _Columns:
     return _Columns(_level(starts[-1], joined), tuple(starts), sizes, starts[-1] == len(preds) + 1)
 
 
-def _fill(
-    preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int | None
+def _fill(levels: list[_Level], columns: _Columns, costs: Costs) -> tuple[list[Ints], list[_Level]]:
+    rows = [(columns.sizes * costs.pred_gap)[None, :]]
+    pairs = _pairs_by_cover(columns, costs)
+    for level in levels[1:]:
+        rows.append(_relax(rows[-1], level, columns, costs, pairs))
+    return rows, levels
+
+
+def _pairs_by_cover(columns: _Columns, costs: Costs) -> Ints:
+    """One row for each golden step, in the order of the columns' covers: what pairing it costs there."""
+    return costs.pair.T[:, columns.cells.element]
+
+
+def _fill_beam(
+    preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int
 ) -> tuple[list[Ints], list[_Level]]:
+    """As `_fill`, but keep only the most promising down-sets of each level."""
     following = immediate_successors(preds)
     level = first_level(preds)
     rows = [(columns.sizes * costs.pred_gap)[None, :]]
     levels = [_level(1, Covers([], [], []))]
-    # One row for each golden step, in the order of the columns' covers: what pairing it costs there.
-    pairs = costs.pair.T[:, columns.cells.element]
+    pairs = _pairs_by_cover(columns, costs)
     for left in range(len(preds) - 1, -1, -1):
         level, covers = next_level(level, preds, following)
         structure = _level(len(level), covers)
         values = _relax(rows[-1], structure, columns, costs, pairs)
-        if width is not None and len(level) > width:
+        if len(level) > width:
             kept = _most_promising(values, columns, costs, left, width)
             sets = list(level.items())
             level = dict(sets[s] for s in kept.tolist())

@@ -111,6 +111,8 @@ def forbidden_hits(names: Sequence[str], patterns: Iterable[str]) -> list[int]:
     if isinstance(patterns, str):
         raise TypeError(f'expected `patterns` to be a list of texts, got the text {patterns!r:.80}')
     wanted = list(patterns)
+    if not wanted:
+        return []
     forbidden = {name for name in set(names) if any(fnmatchcase(name, pattern) for pattern in wanted)}
     return [i for i, name in enumerate(names) if name in forbidden]
 

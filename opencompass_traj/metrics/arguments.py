@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from opencompass_traj.metrics._argument_comparison import small_enough
 from opencompass_traj.metrics._argument_values import MAX_DEPTH, largest_matching
+from opencompass_traj.metrics._identical_arguments import count_identical
 from opencompass_traj.metrics.argument_rules import ENTRY, ArgumentRules, Path, path_name
 from opencompass_traj.metrics.prf import PrecisionRecallF1, precision_recall_f1
 
 # Keys named for one pair of steps and each kind of difference, and characters of each name.
 MAX_NAMED = 20
 MAX_NAME_CHARS = 200
+
+# The values at each place.
+_Values: TypeAlias = dict[Path, list[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class StepArguments:
     extra: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     different: tuple[str, ...] = ()
+
+    @property
+    def f1(self) -> float:
+        """F1 of the keys with equal values; without arguments on both sides 1."""
+        return precision_recall_f1(self.matched, self.n_pred, self.n_ref).f1
 
     @property
     def exact(self) -> bool:
@@ -120,7 +129,8 @@ def argument_match(
         these; larger lists are compared in order.
 
     Example:
-        >>> from opencompass_traj.metrics.argument_rules import argument_rules
+        >>> from opencompass_traj.metrics._identical_arguments import count_identical
+    from opencompass_traj.metrics.argument_rules import argument_rules
         >>> match = argument_match(
         ...     [{'city': 'Lyon', 'day': 2}],
         ...     [{'city': 'Lyon', 'seat': '1A'}],
@@ -133,30 +143,82 @@ def argument_match(
     """
     if len(tools) != len(ref_args):
         raise ValueError(f'expected one tool for each of {len(ref_args)} golden steps, got {len(tools)}')
-    steps = []
+    table = ArgumentTable(pred_args, ref_args, tools=tools, rules=rules)
     for pred, ref in pairs:
         if not (0 <= pred < len(pred_args) and 0 <= ref < len(ref_args)):
             raise ValueError(f'expected pairs of step indices, got ({pred}, {ref})')
-        steps.append(_compare(pred_args[pred], ref_args[ref], (pred, ref), tools[ref], rules))
-    counts = precision_recall_f1(
-        sum(step.matched for step in steps),
-        n_pred=sum(step.n_pred for step in steps),
-        n_ref=sum(step.n_ref for step in steps),
-    )
-    return ArgumentMatch(tuple(steps), counts, empty=not pred_args and not ref_args)
+    return table.match(pairs)
 
 
-def _compare(
-    pred_args: object, ref_args: object, pair: tuple[int, int], tool: str, rules: ArgumentRules
-) -> StepArguments:
-    pred = _by_path(rules.prepare(pred_args, tool=tool), tool, rules)
-    ref = _by_path(rules.prepare(ref_args, tool=tool), tool, rules)
+class ArgumentTable:
+    """The arguments of two plans, compared pair by pair; what was found out is kept.
+
+    Args:
+        pred_args: As for `argument_match`, and so the others.
+        ref_args: One for each golden step.
+        tools: One for each golden step.
+        rules: What counts as equal.
+    """
+
+    def __init__(
+        self, pred_args: Sequence[object], ref_args: Sequence[object], *, tools: Sequence[str], rules: ArgumentRules
+    ) -> None:
+        self.pred_args = pred_args
+        self.ref_args = ref_args
+        self.tools = tools
+        self.rules = rules
+        # Identical arguments are all equal, unless a place has a rule of its own or lists are sets.
+        self._identical_is_equal = not rules.has_places and not rules.unordered_lists
+        self._pairs: dict[tuple[int, int], StepArguments] = {}
+        self._by_path: dict[tuple[str, int, str], _Values] = {}
+
+    def match(self, pairs: Sequence[tuple[int, int]]) -> ArgumentMatch:
+        """Compare matched steps; see `argument_match`."""
+        steps = tuple(self.compare(pred, ref) for pred, ref in pairs)
+        counts = precision_recall_f1(
+            sum(step.matched for step in steps),
+            n_pred=sum(step.n_pred for step in steps),
+            n_ref=sum(step.n_ref for step in steps),
+        )
+        return ArgumentMatch(steps, counts, empty=not self.pred_args and not self.ref_args)
+
+    def compare(self, pred: int, ref: int) -> StepArguments:
+        """Compare the arguments of a predicted and a golden step, by their indices from 0."""
+        found = self._pairs.get((pred, ref))
+        if found is None:
+            found = self._pairs[pred, ref] = self._compare(pred, ref)
+        return found
+
+    def _compare(self, pred: int, ref: int) -> StepArguments:
+        if self._identical_is_equal:
+            same = count_identical(self.pred_args[pred], self.ref_args[ref])
+            if same is not None:
+                return StepArguments(pred, ref, same, same, same)
+        tool = self.tools[ref]
+        ours, golden = self._values('pred', pred, tool), self._values('ref', ref, tool)
+        return _compare(ours, golden, (pred, ref), tool, self.rules)
+
+    def _values(self, side: str, index: int, tool: str) -> _Values:
+        # Without rules for places the tool makes no difference.
+        key = side, index, tool if self.rules.has_places else ''
+        if key not in self._by_path:
+            args = (self.pred_args if side == 'pred' else self.ref_args)[index]
+            self._by_path[key] = _by_path(self.rules.prepare(args, tool=tool), tool, self.rules)
+        return self._by_path[key]
+
+
+def _compare(pred: _Values, ref: _Values, pair: tuple[int, int], tool: str, rules: ArgumentRules) -> StepArguments:
     matched = 0
     names: dict[str, list[str]] = {'extra': [], 'missing': [], 'different': []}
     for path in [*ref, *(path for path in pred if path not in ref)]:
         ours, golden = pred.get(path, []), ref.get(path, [])
-        equal = _matched(ours, golden, path, tool, rules)
+        if len(ours) == len(golden) == 1:
+            equal = int(rules.equal_prepared(ours[0], golden[0], tool=tool, path=path))
+        else:
+            equal = _matched(ours, golden, path, tool, rules)
         matched += equal
+        if equal == len(ours) == len(golden):
+            continue
         shared = min(len(ours), len(golden))
         counts = {'extra': len(ours) - shared, 'missing': len(golden) - shared, 'different': shared - equal}
         for kind, count in counts.items():
@@ -175,8 +237,8 @@ def _matched(pred: list[Any], ref: list[Any], path: Path, tool: str, rules: Argu
     return len(largest_matching([[same(one, other) for other in ref] for one in pred]))
 
 
-def _by_path(args: Any, tool: str, rules: ArgumentRules) -> dict[Path, list[Any]]:
-    found: dict[Path, list[Any]] = {}
+def _by_path(args: Any, tool: str, rules: ArgumentRules) -> _Values:
+    found: _Values = {}
     if args not in ({}, []):
         for path, value in _leaves(args, (), tool, rules):
             found.setdefault(path, []).append(value)

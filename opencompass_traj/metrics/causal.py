@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, best_mapping
-from opencompass_traj.metrics._mapping_inputs import common_subsequence, label_blocks, precedence
-from opencompass_traj.metrics.poset import transitive_closure
+from opencompass_traj.metrics._mapping_inputs import Edges, common_subsequence, label_blocks, precedence
+from opencompass_traj.metrics.poset import transitive_closure, transpose
 from opencompass_traj.plan import StepGraph
 
 
@@ -71,26 +68,22 @@ def causal_fidelity(
         True
     """
     before = precedence(len(pred_names), rank)
-    closure = _closure(ref)
-    pairs = int(closure.sum())
+    preds = transitive_closure(len(ref.names), ref.edges)
+    pairs = sum(mask.bit_count() for mask in preds)
     blocks = label_blocks(pred_names, ref.names)
     steps = sum(min(len(pred), len(golden)) for pred, golden in blocks)
     if not pairs:
         share = _share(steps, len(ref.names))
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
-    found = best_mapping(blocks, before, closure, hint=lambda: common_subsequence(pred_names, ref.names), budget=budget)
+    found = best_mapping(
+        blocks,
+        before,
+        Edges(transpose(preds)),
+        hint=lambda: common_subsequence(pred_names, ref.names),
+        budget=budget,
+    )
     kept, most = round(found.value) - steps, round(found.upper) - steps
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
-
-
-def _closure(ref: StepGraph) -> NDArray[np.bool_]:
-    """Whether the row's node must come before the column's, directly or through others."""
-    size = len(ref.names)
-    closure = np.zeros((size, size), dtype=bool)
-    for node, before in enumerate(transitive_closure(size, ref.edges)):
-        packed = np.frombuffer(before.to_bytes(size // 8 + 1, 'little'), dtype=np.uint8)
-        closure[:, node] = np.unpackbits(packed, bitorder='little', count=size)
-    return closure
 
 
 def _share(part: float, whole: int) -> float:

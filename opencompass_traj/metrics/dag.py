@@ -9,14 +9,13 @@ plans have it, and only the partners of repeated tools are a search.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, Mapping, best_mapping
 from opencompass_traj.metrics._mapping_inputs import (
+    Edges,
     Weights,
     adjacency,
     checked_weights,
@@ -101,6 +100,7 @@ def graph_match(
     *,
     weights: Weights | None = None,
     prefer: Prefer | None = None,
+    prefer_at_most: Prefer | None = None,
     budget: float = DEFAULT_BUDGET,
 ) -> GraphMatch:
     """Match two directed graphs by their best mapping.
@@ -112,6 +112,7 @@ def graph_match(
             pair. A matched edge is worth the product of its ends' weights. None: 1 for the same tool, else 0.
         prefer: The worth of a pair (predicted node, golden node) where several mappings match equally much; without
             weights only. It changes which steps and edges are named, and no number.
+        prefer_at_most: A bound on `prefer`, quickly had, so that it is asked less often; it changes nothing else.
         budget: Search nodes after which the best mapping found is returned, with bounds.
 
     Returns:
@@ -133,11 +134,10 @@ def graph_match(
     """
     pred_edges, ref_edges = adjacency(pred), adjacency(ref)
     table = checked_weights(weights, len(pred.names), len(ref.names))
-    found = _find((pred, pred_edges), (ref, ref_edges), table, prefer, budget)
+    found = _find((pred, pred_edges), (ref, ref_edges), table, (prefer, prefer_at_most), budget)
     nodes, edges, missing = _matched(found, pred_edges, ref, table)
     ahead = dict(found.pairs)
-    kept = ref.edges.__contains__
-    redundant = [edge for edge in pred.edges if not kept((ahead.get(edge[0], -1), ahead.get(edge[1], -1)))]
+    redundant = [(i, j) for i, j in pred.edges if (ahead.get(i, -1), ahead.get(j, -1)) not in ref.edges]
     total = len(pred.names) + len(ref.names) + len(pred.edges) + len(ref.edges)
     return GraphMatch(
         mapping=found.pairs,
@@ -162,6 +162,7 @@ def order_match(
     rank: Sequence[int] | None = None,
     weights: Weights | None = None,
     prefer: Prefer | None = None,
+    prefer_at_most: Prefer | None = None,
     budget: float = DEFAULT_BUDGET,
 ) -> GraphMatch:
     """Match a golden graph with predicted steps that state only their order.
@@ -175,6 +176,7 @@ def order_match(
         rank: For each predicted step, when it was made; steps made together share a rank. None: one after another.
         weights: As for `graph_match`.
         prefer: As for `graph_match`.
+        prefer_at_most: As for `graph_match`.
         budget: As for `graph_match`.
 
     Returns:
@@ -192,7 +194,7 @@ def order_match(
     """
     before, ref_edges = precedence(len(pred.names), rank), adjacency(ref)
     table = checked_weights(weights, len(pred.names), len(ref.names))
-    found = _find((pred, before), (ref, ref_edges), table, prefer, budget)
+    found = _find((pred, before), (ref, ref_edges), table, (prefer, prefer_at_most), budget)
     nodes, edges, missing = _matched(found, before, ref, table)
     lower, upper = _order_bounds(found, (nodes, edges), table, len(pred.names), ref)
     return GraphMatch(
@@ -212,10 +214,10 @@ def order_match(
 
 
 def _find(
-    pred: tuple[StepGraph, NDArray[np.bool_]],
-    ref: tuple[StepGraph, NDArray[np.bool_]],
+    pred: tuple[StepGraph, Edges],
+    ref: tuple[StepGraph, Edges],
     weights: Floats | None,
-    prefer: Prefer | None,
+    prefer: tuple[Prefer | None, Prefer | None],
     budget: float,
 ) -> Mapping:
     names, golden = pred[0].names, ref[0].names
@@ -223,18 +225,20 @@ def _find(
     found = best_mapping(
         blocks, pred[1], ref[1], weights=weights, hint=lambda: common_subsequence(names, golden), budget=budget
     )
-    if prefer is None or weights is not None:
+    worth, at_most = prefer
+    if worth is None or weights is not None:
         return found
-    return replace(found, pairs=prefer_pairs(found.pairs, blocks, pred[1], ref[1], prefer))
+    preferred = prefer_pairs(found.pairs, blocks, pred[1], ref[1], worth, at_most)
+    return Mapping(preferred, found.value, found.upper, found.exact)
 
 
 def _matched(
-    found: Mapping, pred_edges: NDArray[np.bool_], ref: StepGraph, weights: Floats | None
+    found: Mapping, pred_edges: Edges, ref: StepGraph, weights: Floats | None
 ) -> tuple[float, float, tuple[tuple[int, int], ...]]:
     """Matched nodes, matched edges (both by weight) and the golden edges that were not matched."""
     back = {golden: node for node, golden in found.pairs}
     hits = [
-        edge for edge in ref.edges if edge[0] in back and edge[1] in back and pred_edges[back[edge[0]], back[edge[1]]]
+        (i, j) for i, j in ref.edges if i in back and j in back and pred_edges.rows[back[i]] >> back[j] & 1
     ]
     missing = tuple(sorted(ref.edges.difference(hits)))
     if weights is None:

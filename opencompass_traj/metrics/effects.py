@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
 from opencompass_traj.metrics._argument_values import largest_matching
+from opencompass_traj.metrics._identical_arguments import count_identical
 from opencompass_traj.metrics.argument_rules import ArgumentRules
 from opencompass_traj.metrics.plan_match import plan_match
 from opencompass_traj.metrics.prf import PrecisionRecallF1, precision_recall_f1
@@ -106,10 +108,16 @@ def is_effect(name: str, patterns: EffectPatterns | None = None) -> bool:
         True
     """
     declared = EffectPatterns() if patterns is None else patterns
-    if any(fnmatchcase(name, pattern) for pattern in declared.lookups):
+    if declared.lookups and any(fnmatchcase(name, pattern) for pattern in declared.lookups):
         return False
     if declared.effects is not None:
         return any(fnmatchcase(name, pattern) for pattern in declared.effects)
+    return _verb_changes(name)
+
+
+# Tools come again in every plan of a benchmark.
+@lru_cache(maxsize=4096)
+def _verb_changes(name: str) -> bool:
     words = _words(name)
     for word, following in pairwise([*words, '']):
         if word in CHANGE_VERBS or (word, following) in _PHRASES:
@@ -158,8 +166,8 @@ def effects(
         True
     """
     ours, golden = _changes(pred_calls, patterns), _changes(ref_calls, patterns)
-    preds, refs = _prepared(pred_calls, ours, rules), _prepared(ref_calls, golden, rules)
-    allowed = [[_same(pred, ref, rules) for ref in refs] for pred in preds]
+    pairs_of = _Calls([pred_calls[i] for i in ours], [ref_calls[j] for j in golden], rules)
+    allowed = [[pairs_of.same(i, j) for j in range(len(golden))] for i in range(len(ours))]
     found, proved = largest_matching(allowed), True
     if ordered and found:
         match = plan_match(
@@ -181,16 +189,32 @@ def _words(name: str) -> list[str]:
 
 
 def _changes(calls: Sequence[Step], patterns: EffectPatterns | None) -> list[int]:
-    change = {name: is_effect(name, patterns) for name in sorted({call.name for call in calls})}
-    return [i for i, call in enumerate(calls) if change[call.name] and call.failed is not True]
+    return [i for i, call in enumerate(calls) if call.failed is not True and is_effect(call.name, patterns)]
 
 
-def _prepared(calls: Sequence[Step], chosen: Iterable[int], rules: ArgumentRules) -> list[tuple[str, Any]]:
-    return [(calls[i].name, rules.prepare(calls[i].args, tool=calls[i].name)) for i in chosen]
+class _Calls:
+    """The changes of both sides; their arguments are prepared where that is needed, and once."""
 
+    def __init__(self, pred: Sequence[Step], ref: Sequence[Step], rules: ArgumentRules) -> None:
+        self.pred = pred
+        self.ref = ref
+        self.rules = rules
+        self._identical_is_equal = not rules.has_places
+        self._prepared: dict[int, Any] = {}
 
-def _same(pred: tuple[str, Any], ref: tuple[str, Any], rules: ArgumentRules) -> bool:
-    return pred[0] == ref[0] and rules.equal_prepared(pred[1], ref[1], tool=ref[0])
+    def same(self, i: int, j: int) -> bool:
+        """Whether a predicted change is a golden one."""
+        pred, ref = self.pred[i], self.ref[j]
+        if pred.name != ref.name:
+            return False
+        if self._identical_is_equal and count_identical(pred.args, ref.args) is not None:
+            return True
+        return self.rules.equal_prepared(self._of(i, pred), self._of(-1 - j, ref), tool=ref.name)
+
+    def _of(self, key: int, step: Step) -> Any:
+        if key not in self._prepared:
+            self._prepared[key] = self.rules.prepare(step.args, tool=step.name)
+        return self._prepared[key]
 
 
 def _turns(calls: Iterable[Step]) -> list[int]:

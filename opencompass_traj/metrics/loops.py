@@ -12,9 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from opencompass_traj.metrics._calls import Calls, read_calls
 from opencompass_traj.plan import Plan
 
@@ -139,6 +136,8 @@ def find_loops(
         (2, 4, ('A', 'B'))
     """
     _check(near, min_repeats, max_period, max_retries)
+    if _all_tools_differ(plan):
+        return Loops(len(plan), 0, 0, 0, 0, 0, 0, 0, ())
     calls = read_calls(plan)
     search = _Search(plan, calls, bytearray(len(plan)), max_retries)
     places: list[LoopPlace] = []
@@ -162,7 +161,7 @@ class _Search(NamedTuple):
         fresh = [i for i in range(start + period, stop) if not self.kinds[i]]
         if not fresh:
             return
-        ids, origin = self.calls.ids[start:stop].tolist(), self.calls.origin
+        ids, origin = self.calls.ids[start:stop], self.calls.origin
         for i in fresh:
             equal = ids[i - start] == ids[i - start - period]
             self.kinds[i] = _RETRY if self._is_retry(i, start, period) else _EXACT if equal else _NEAR
@@ -184,6 +183,10 @@ class _Search(NamedTuple):
         return failed and block <= self.max_retries
 
 
+def _all_tools_differ(plan: Plan) -> bool:
+    return len({step.name for step in plan.steps}) == len(plan)
+
+
 def _summary(calls: Calls, kinds: bytearray, places: list[LoopPlace]) -> Loops:
     blind = [place for place in places if place.repeated]
     longest = sorted(places, key=lambda place: (-place.calls, place.start, place.period))[:MAX_PLACES]
@@ -201,8 +204,12 @@ def _summary(calls: Calls, kinds: bytearray, places: list[LoopPlace]) -> Loops:
 
 
 def _recurring(calls: Calls, kinds: bytearray) -> int:
-    _, first = np.unique(calls.ids, return_index=True)
-    return kinds.count(0) - sum(not kinds[i] for i in first.tolist())
+    seen: set[int] = set()
+    recurring = 0
+    for number, kind in zip(calls.ids, kinds, strict=True):
+        recurring += number in seen and not kind
+        seen.add(number)
+    return recurring
 
 
 def _check(near: float, min_repeats: int, max_period: int, max_retries: int) -> None:
@@ -217,8 +224,11 @@ def _check(near: float, min_repeats: int, max_period: int, max_retries: int) -> 
             raise ValueError(f'expected `{name}` of at least {least}, got {value}')
 
 
-def _runs(alike: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """The longest stretches of True: where each starts, and its length."""
-    padded = np.concatenate(([False], alike, [False])).astype(np.int8)
-    bounds = np.flatnonzero(np.diff(padded)).tolist()
-    return [(start, stop - start) for start, stop in zip(bounds[::2], bounds[1::2], strict=True)]
+def _runs(alike: bytearray) -> Iterator[tuple[int, int]]:
+    """The longest stretches of ones: where each starts, and its length."""
+    start = alike.find(1)
+    while start >= 0:
+        stop = alike.find(0, start)
+        stop = len(alike) if stop < 0 else stop
+        yield start, stop - start
+        start = alike.find(1, stop)

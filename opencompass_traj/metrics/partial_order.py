@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -145,10 +144,11 @@ def partial_order_similarity(
 
 def _closest(problem: _Problem, budget: int) -> tuple[_Orders, int]:
     """The best orders found, and a distance that no orders can go below."""
-    orders = _follow(problem)
     if is_chain(problem.ref_preds) and is_chain(problem.pred_preds):
+        orders = topological_order(problem.pred_preds), topological_order(problem.ref_preds)
         return orders, problem.distance(orders)
-    least = problem.distance_with(sum((Counter(problem.pred) & Counter(problem.ref)).values()))
+    orders = _follow(problem)
+    least = problem.distance_with(_shared(problem.pred, problem.ref))
     if problem.distance(orders) == least:
         return orders, least
     aligned, exact = _align(problem, budget)
@@ -156,6 +156,19 @@ def _closest(problem: _Problem, budget: int) -> tuple[_Orders, int]:
     if exact:
         return orders, problem.distance(orders)
     return orders, max(least, problem.distance_with(_kept_by_chains(problem)))
+
+
+def _shared(pred: Sequence[int], ref: Sequence[int]) -> int:
+    """How many steps of each name both sides have."""
+    spare: dict[int, int] = {}
+    for code in ref:
+        spare[code] = spare.get(code, 0) + 1
+    shared = 0
+    for code in pred:
+        left = spare.get(code, 0)
+        shared += left > 0
+        spare[code] = left - 1
+    return shared
 
 
 def _follow(problem: _Problem) -> _Orders:
@@ -178,7 +191,8 @@ def _follow(problem: _Problem) -> _Orders:
 
 def _fill_gaps(kept: Sequence[int | None], preds: Sequence[int]) -> list[int]:
     """Put a step that is not kept, if one is legal there, into each place where nothing is kept: a replacement."""
-    spare = [v for v in topological_order(preds) if v not in kept]
+    placed = set(kept)
+    spare = [v for v in topological_order(preds) if v not in placed]
     order: list[int] = []
     done = 0
     for v in kept:
@@ -234,7 +248,7 @@ def _result(problem: _Problem, orders: _Orders, least: int) -> PartialOrderEdit:
     alignment = tuple(
         EditOp(op, None if i is None else pred_order[i], None if v is None else order[v]) for op, i, v in edit.alignment
     )
-    distance = problem.distance(orders)
+    distance = int(edit.distance)
     lower, upper = (similarity_of(d, n_pred, n_ref, mode=mode) for d in (distance, least))
     exact = distance == least
     return PartialOrderEdit(distance, n_pred, n_ref, lower, lower, upper, exact, order, pred_order, alignment)

@@ -26,6 +26,8 @@ __all__ = ['DEFAULT_BUDGET', 'PlanMatch', 'plan_match']
 
 # Similarities are compared in steps of 2^-30, so that sums are whole numbers and equal ones are equal.
 _RESOLUTION_BITS = 30
+# The dynamic programme needs the square of this many operations on masks of as many bits: some seconds.
+MAX_ALIGNED_STEPS = 2_000
 
 _Pairs = tuple[tuple[int, int], ...]
 
@@ -86,6 +88,7 @@ def plan_match(
         rank: One number per predicted step: a smaller one comes first, equal ones (parallel calls of one turn) are not
             ordered among themselves. Default: every step has its own.
         budget: Largest number of cells of the dynamic programme: the golden graph's down-sets times the prediction's.
+            Of more than `MAX_ALIGNED_STEPS` predicted steps there is none.
 
     Returns:
         Exact within the budget, and beyond it wherever the bounds meet. Else `pairs` are the best of two heuristics:
@@ -151,7 +154,7 @@ def _best_pairs(problem: _Problem, budget: int) -> tuple[_Pairs, int]:
     legal = _largest_legal_part(assigned, problem)
     if len(legal) == len(assigned):
         return legal, len(legal)
-    aligned, exact = _align(problem, budget)
+    aligned, exact = _align(problem, budget) if len(problem.gain) <= MAX_ALIGNED_STEPS else ((), False)
     if exact:
         return aligned, len(aligned)
     best = max(legal, aligned, key=lambda pairs: sum(int(problem.gain[pair]) for pair in pairs))

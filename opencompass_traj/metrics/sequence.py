@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import eq
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -97,6 +99,8 @@ def sequence_edit(pred: Sequence[Hashable], ref: Sequence[Hashable], *, mode: Mo
         (0.75, 1, EditOp(op='insert', pred=1, ref=None))
     """
     check_mode(mode)
+    if len(pred) == len(ref) and all(map(eq, pred, ref)):
+        return SequenceEdit(0, len(pred), len(ref), 1.0, _all_kept(len(pred)))
     left, right = encode(pred, ref)
     codes = (Levenshtein if mode == 'levenshtein' else Indel).opcodes(right, left)
     ops: list[EditOp] = []
@@ -216,6 +220,11 @@ def encode(pred: Sequence[Hashable], ref: Sequence[Hashable]) -> tuple[list[int]
     """
     codes: dict[Hashable, int] = {}
     return [codes.setdefault(item, len(codes)) for item in pred], [codes.setdefault(item, len(codes)) for item in ref]
+
+
+@lru_cache(maxsize=64)
+def _all_kept(size: int) -> tuple[EditOp, ...]:
+    return tuple(EditOp('keep', i, i) for i in range(size))
 
 
 def _spell(tag: str, pred: range, ref: range) -> list[EditOp]:

@@ -24,6 +24,8 @@ NO_CALLS: Final = 'no calls in the answer'
 UNREADABLE: Final = (ValueError, SyntaxError, TypeError, OverflowError, MemoryError, RecursionError)
 """All that the two readers raise for a text they refuse (OverflowError: a huge integer plus an imaginary number)."""
 
+_UNREAD: Final = ParseFailure('neither a Python literal nor JSON')
+_DIFFERENT_ESCAPE: Final = re.compile(r'\\(?:/|u[dD][89a-fA-F])')
 _FENCE: Final = '```json'
 # A string runs to its closing quote or to the end of the text, so that no start is scanned twice: linear.
 _STRING_OR_BRACKET: Final = re.compile(
@@ -67,19 +69,31 @@ def load_literal(
     body = _cut(text, start, end)
     if nests_deeper(body, max_depth):
         return ParseFailure(f'brackets nested more than {max_depth} deep')
-    value: Any = None
-    for read in (_read_python, json.loads, _read_requoted):
+    # JSON's reader is many times faster than Python's parser, and nearly every answer is JSON without odd escapes.
+    value = _UNREAD if _may_differ(body) else _attempt(json.loads, body)
+    readers = (_read_python, json.loads, _read_requoted) if isinstance(value, ParseFailure) else ()
+    for read in readers:
         value = _attempt(read, body)
         if not isinstance(value, ParseFailure):
             break
     return value
 
 
+def _may_differ(text: str) -> bool:
+    r"""Whether a text could be valid JSON and, with another value, a valid Python literal.
+
+    Where a text is both, the two agree but for escapes within strings: Python keeps the backslash of `\/`, and does not
+    join the two halves of `\ud83d\ude00`. Names such as `true` and `NaN` are no Python literals at all.
+    """
+    # Pairs of backslashes gone, each one left begins an escape.
+    return '\\' in text and _DIFFERENT_ESCAPE.search(text.replace('\\\\', '')) is not None
+
+
 def _attempt(read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text)
     except UNREADABLE:
-        return ParseFailure('neither a Python literal nor JSON')
+        return _UNREAD
 
 
 def _cut(text: str, start: str, end: str) -> str:

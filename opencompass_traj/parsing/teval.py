@@ -11,6 +11,7 @@ from opencompass_traj.plan import ParseFailure, Plan, Step, StepId
 
 PromptType: TypeAlias = Literal['json', 'str', 'ReWOO']
 
+_PROMPT_TYPES: Final = get_args(PromptType)
 _NO_VALUE: Final = (ValueError, TypeError, OverflowError, RecursionError)
 _PLAN_LINE: Final = re.compile(r'Plan [0-9]+: .+')
 _DEPENDENCY_LINE: Final = re.compile(r'Dependency [0-9]+: (.+)')
@@ -64,7 +65,7 @@ def parse_prediction(
         >>> parse_prediction('[{"id": 0, "args": {}}]', prompt_type='json')
         ParseFailure(reason='step 1 of 1 has no name')
     """
-    if prompt_type not in get_args(PromptType):
+    if prompt_type not in _PROMPT_TYPES:
         raise ValueError(f"expected `prompt_type` 'json', 'str' or 'ReWOO', got {prompt_type!r}")
     if prompt_type == 'json' and isinstance(prediction, list):
         return _plan_of_records(prediction)
@@ -117,8 +118,8 @@ def _step_of_record(record: object) -> tuple[int, Step] | str:
     """The step with the id that it is sorted by, or what is wrong with it."""
     if not isinstance(record, dict):
         return f'is a {type(record).__name__}, not an object'
-    missing = [key for key in ('name', 'id', 'args') if key not in record]
-    if missing:
+    if not ('name' in record and 'id' in record and 'args' in record):
+        missing = [key for key in ('name', 'id', 'args') if key not in record]
         return f'has no {" and no ".join(missing)}'
     try:
         identifier = int(record['id'])
@@ -129,12 +130,14 @@ def _step_of_record(record: object) -> tuple[int, Step] | str:
         name, _ = str(record['name']), str(record['args'])
     except _NO_VALUE:
         return 'has a name or args that cannot be written as text'
-    return identifier, Step(id=identifier, name=name, args=record['args'], prev=_prev_ids(record.get('prev')))
+    return identifier, Step(identifier, name, record['args'], _prev_ids(record.get('prev')))
 
 
 def _prev_ids(value: object) -> tuple[StepId, ...] | None:
     if not isinstance(value, list | tuple):
         return None
+    if all(type(item) is int for item in value):
+        return tuple(value)
     return tuple(identifier for item in value if (identifier := _prev_id(item)) is not None)
 
 

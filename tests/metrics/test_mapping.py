@@ -25,7 +25,7 @@ NO_PAIRS = np.empty(0, dtype=np.intp)
 
 
 def matrix_of(graph):
-    return adjacency(graph)
+    return adjacency(graph).matrix
 
 
 def random_problem(rng, labels='AB', weighted=False):
@@ -135,7 +135,7 @@ def test_the_budget_is_kept_to():
     problem = build_problem(blocks, matrix_of(pred), matrix_of(ref), weights=None, settled=[])
     for budget in (0, 10, 100):
         assert search(problem, np.arange(20), budget).spent <= budget + 1
-    cut, longer = (best_mapping(blocks, matrix_of(pred), matrix_of(ref), budget=budget) for budget in (10, 2000))
+    cut, longer = (best_mapping(blocks, adjacency(pred), adjacency(ref), budget=budget) for budget in (10, 2000))
     assert cut.value <= longer.value <= longer.upper <= cut.upper
 
 
@@ -152,20 +152,20 @@ def test_the_linear_program_closes_what_the_counts_leave_open():
     order = random.Random(8).sample(range(1, 19), 18)
     pred = [names[node] for node in order]
     blocks = label_blocks(pred, ref.names)
-    found = best_mapping(blocks, precedence(18, None), matrix_of(ref))
+    found = best_mapping(blocks, precedence(18, None), adjacency(ref))
     assert found.exact
 
 
 def test_settled_blocks_need_no_search():
     pred, ref = chain('A', 'B', 'C'), chain('C', 'A', 'B')
-    found = best_mapping(label_blocks(pred.names, ref.names), matrix_of(pred), matrix_of(ref), budget=0)
+    found = best_mapping(label_blocks(pred.names, ref.names), adjacency(pred), adjacency(ref), budget=0)
     assert found.pairs == ((0, 1), (1, 2), (2, 0))
     assert (found.value, found.upper, found.exact) == (4.0, 4.0, True)
 
 
 def test_a_negative_budget_is_an_error():
     with pytest.raises(ValueError, match='expected budget >= 0'):
-        best_mapping([], matrix_of(chain('A')), matrix_of(chain('B')), budget=-1)
+        best_mapping([], adjacency(chain('A')), adjacency(chain('B')), budget=-1)
 
 
 @pytest.mark.parametrize('labels', ['A', 'AB', 'ABC'])
@@ -175,7 +175,7 @@ def test_depth_first_and_matrix_search_agree(labels):
     for _ in range(200):
         pred, ref = random_graph(rng, 7, labels), random_graph(rng, 7, labels)
         blocks = label_blocks(pred.names, ref.names)
-        small = map_small(blocks, matrix_of(pred), matrix_of(ref), [])
+        small = map_small(blocks, adjacency(pred), adjacency(ref), [])
         if not blocks or small is None:
             continue
         done += 1
@@ -187,11 +187,11 @@ def test_depth_first_and_matrix_search_agree(labels):
 
 def test_depth_first_gives_up_on_many_nodes():
     pred, ref = (StepGraph(('A',) * 40, random_edges(random.Random(seed), 40, 60)) for seed in (1, 2))
-    assert map_small(label_blocks(pred.names, ref.names), matrix_of(pred), matrix_of(ref), []) is None
+    assert map_small(label_blocks(pred.names, ref.names), adjacency(pred), adjacency(ref), []) is None
 
 
 def test_no_blocks_no_mapping():
-    found = best_mapping([], matrix_of(chain('A')), matrix_of(chain('B')))
+    found = best_mapping([], adjacency(chain('A')), adjacency(chain('B')))
     assert (found.pairs, found.value, found.upper, found.exact) == ((), 0.0, 0.0, True)
 
 
@@ -205,7 +205,7 @@ def test_parts_that_share_no_edge_add_up():
             both = left.edges | {(i + shift, j + shift) for i, j in right.edges}
             sides.append((left, right, StepGraph(left.names + right.names, frozenset(both))))
         (pred_a, pred_b, pred), (ref_a, ref_b, ref) = sides
-        found = best_mapping(label_blocks(pred.names, ref.names), matrix_of(pred), matrix_of(ref))
+        found = best_mapping(label_blocks(pred.names, ref.names), adjacency(pred), adjacency(ref))
         assert found.value == brute_force(pred_a, ref_a) + brute_force(pred_b, ref_b)
 
 
@@ -216,8 +216,8 @@ def test_a_hint_changes_nothing_where_the_result_is_exact():
         blocks = label_blocks(pred.names, ref.names)
         # A hint across labels and one to a node that does not exist are passed over.
         hint = [(i, rng.randrange(9)) for i in range(len(pred.names))]
-        with_hint = best_mapping(blocks, matrix_of(pred), matrix_of(ref), hint=lambda hint=hint: hint)
-        without = best_mapping(blocks, matrix_of(pred), matrix_of(ref))
+        with_hint = best_mapping(blocks, adjacency(pred), adjacency(ref), hint=lambda hint=hint: hint)
+        without = best_mapping(blocks, adjacency(pred), adjacency(ref))
         assert with_hint.exact
         assert without.exact
         assert with_hint.value == without.value
@@ -235,8 +235,8 @@ def test_weight_blocks():
 
 
 def test_precedence_follows_the_ranks():
-    assert precedence(3, [2, 2, 1]).tolist() == [[False] * 3, [False] * 3, [True, True, False]]
-    assert precedence(2, None).tolist() == [[False, True], [False, False]]
+    assert precedence(3, [2, 2, 1]).matrix.tolist() == [[False] * 3, [False] * 3, [True, True, False]]
+    assert precedence(2, None).matrix.tolist() == [[False, True], [False, False]]
 
 
 def test_common_subsequence_pairs_equal_labels_in_order():
