@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from tqdm import tqdm
 
 from opencompass_traj.embedding_cache import CachedEncoder, VectorCache, encoder_identity
 from opencompass_traj.encoder import Encoder, Vectors
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 PACKAGE_PREFIX = 'package:'
 # A progress bar for less work than this would be gone before it is read.
 PROGRESS_FROM_TEXTS = 2_000
+# Tokens in a forward pass, padding included. On a processor the fastest of 128 to 16,384: fewer cost more calls, more
+# leave its cache. A GPU wants enough to do.
+CPU_BATCH_TOKENS = 768
+GPU_BATCH_TOKENS = 16_384
 # All-MiniLM rows take 1.5 kB each: this many stay below half a gigabyte.
 MAX_REMEMBERED_TEXTS = 300_000
 # Of whichever one changes, vectors that were kept on disk are encoded anew.
@@ -77,22 +82,66 @@ class SentenceEncoder:
     Attributes:
         name: The name that it was asked for by.
         model: The loaded model.
-        batch_size: Texts per forward pass; changes the speed, and a score by less than 1e-6.
+        batch_size: Texts per forward pass; None fills each with as many tokens as the device works fastest with. It
+            changes the speed, and a score by less than 1e-6.
     """
 
     name: str
     model: SentenceTransformer
-    batch_size: int = 64
+    batch_size: int | None = None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Encode texts; see `Encoder.encode`. Shows a progress bar on long work."""
-        rows: Vectors = self.model.encode(
-            list(texts),
-            batch_size=self.batch_size,
-            convert_to_numpy=True,
-            show_progress_bar=len(texts) >= PROGRESS_FROM_TEXTS,
-        )
-        return np.asarray(rows, dtype=np.float32)
+        lengths = self._token_counts(texts)
+        rows: list[Vectors] = [np.zeros(0, dtype=np.float32)] * len(texts)
+        with tqdm(total=len(texts), desc='encoding', disable=len(texts) < PROGRESS_FROM_TEXTS) as bar:
+            for batch in batches(lengths, batch_size=self.batch_size, tokens=self._batch_tokens()):
+                portion = [texts[number] for number in batch]
+                found = self.model.encode(
+                    portion, batch_size=len(portion), convert_to_numpy=True, show_progress_bar=False
+                )
+                for number, row in zip(batch, np.asarray(found, dtype=np.float32), strict=True):
+                    rows[number] = row
+                bar.update(len(batch))
+        return np.stack(rows)
+
+    def _token_counts(self, texts: Sequence[str]) -> list[int]:
+        """How long each text is for the model; in characters where its tokenizer does not say."""
+        tokenizer = getattr(self.model, 'tokenizer', None)
+        if not callable(tokenizer):
+            return [len(text) for text in texts]
+        longest = getattr(self.model, 'max_seq_length', None)
+        cut = {} if longest is None else {'truncation': True, 'max_length': longest}
+        return [len(ids) for ids in tokenizer(list(texts), **cut)['input_ids']]
+
+    def _batch_tokens(self) -> int:
+        return CPU_BATCH_TOKENS if self.model.device.type == 'cpu' else GPU_BATCH_TOKENS
+
+
+def batches(lengths: Sequence[int], *, batch_size: int | None = None, tokens: int) -> Iterator[list[int]]:
+    """Put texts of like length together, the longest first, so that little is padded.
+
+    Args:
+        lengths: The texts' lengths in tokens.
+        batch_size: Texts per batch, at least 1; None fills each up to `tokens`.
+        tokens: At most so many in a batch once all its texts are padded to the longest, at least 1; a text that is
+            longer is a batch of its own.
+
+    Yields:
+        The numbers of the texts, each once.
+
+    Example:
+        >>> list(batches([3, 9, 4, 4], tokens=9))
+        [[1], [2, 3], [0]]
+        >>> list(batches([3, 9, 4, 4], batch_size=3, tokens=9))
+        [[1, 2, 3], [0]]
+    """
+    order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
+    start = 0
+    while start < len(order):
+        size = batch_size or max(1, tokens // max(1, lengths[order[start]]))
+        yield order[start : start + size]
+        start += size
 
 
 @dataclass(slots=True)
@@ -107,7 +156,7 @@ class LazyEncoder:
 
     name: str
     device: str | None = None
-    batch_size: int = 64
+    batch_size: int | None = None
     _loaded: SentenceEncoder | None = None
 
     def encode(self, texts: Sequence[str]) -> Vectors:
@@ -121,14 +170,14 @@ class LazyEncoder:
         return self._loaded.encode(texts)
 
 
-def load_encoder(source: str, *, device: str | None = None, batch_size: int = 64) -> SentenceEncoder:
-    """Load a sentence encoder; the same model is loaded once a process.
+def load_encoder(source: str, *, device: str | None = None, batch_size: int | None = None) -> SentenceEncoder:
+    """Load a sentence encoder; evaluators share one through `shared_vectors`.
 
     Args:
         source: A local folder, `package:NAME` for a model that an installed package carries, or a hub name. A hub
             name is looked for in the local cache first; the network is asked only where it is not there.
         device: Such as `cpu` or `cuda:0`; None takes a GPU if there is one.
-        batch_size: Texts per forward pass, at least 1.
+        batch_size: Texts per forward pass, at least 1; None chooses, see `SentenceEncoder`.
 
     Returns:
         The encoder.
@@ -141,14 +190,14 @@ def load_encoder(source: str, *, device: str | None = None, batch_size: int = 64
     return SentenceEncoder(name=source, model=_load_model(source, device), batch_size=batch_size)
 
 
-def check_batch_size(batch_size: int) -> None:
+def check_batch_size(batch_size: int | None) -> None:
     """Raise `ValueError` for a batch size below 1."""
-    if batch_size < 1:
+    if batch_size is not None and batch_size < 1:
         raise ValueError(f'expected `batch_size` of at least 1, got {batch_size}')
 
 
 def cached_encoder(
-    source: str, *, device: str | None = None, batch_size: int = 64, cache: VectorCache | None = None
+    source: str, *, device: str | None = None, batch_size: int | None = None, cache: VectorCache | None = None
 ) -> Encoder:
     """An encoder that takes from the cache what it holds, and loads the model only for what it does not.
 
@@ -176,7 +225,9 @@ def cached_encoder(
 
 
 @lru_cache(maxsize=4)
-def shared_vectors(source: str, device: str | None, batch_size: int, *, cached: bool = True) -> TextVectors:
+def shared_vectors(
+    source: str, device: str | None = None, batch_size: int | None = None, *, cached: bool = True
+) -> TextVectors:
     """The vectors that all evaluators of this process with the same encoder share."""
     cache = VectorCache.open() if cached else None
     return TextVectors(cached_encoder(source, device=device, batch_size=batch_size, cache=cache))

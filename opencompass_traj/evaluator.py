@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -12,15 +11,18 @@ from typing import Any
 
 from opencompass.openicl.icl_evaluator import BaseEvaluator, TEvalEvaluator
 from opencompass.registry import ICL_EVALUATORS, METRICS
-from opencompass.utils import get_logger
-from tqdm import tqdm
 
 from opencompass_traj import scoring
+from opencompass_traj.details import DETAILS_FILE, SUFFIX, DetailsFile
 from opencompass_traj.embedding import TextVectors, check_batch_size, shared_vectors
+from opencompass_traj.evaluator_io import progress, read_result_file, warn_of_rows
+from opencompass_traj.limits import Limits
 from opencompass_traj.matching import MatchOptions, text_similarity
 from opencompass_traj.metrics.argument_rules import argument_rules as read_rules
 from opencompass_traj.parsing.trajectories import check_format
-from opencompass_traj.scoring import FINISH_NAMES, Comparison, Metric, Reading, Scorer, read_references
+from opencompass_traj.scoring import FINISH_NAMES, Metric, Reading, Scorer, UnreadReferences, check_workers
+from opencompass_traj.scoring.metric import check_options
+from opencompass_traj.scoring.peers import PeerMetrics, SingleToolUse, ToolCallMatch
 from opencompass_traj.teval import STRATEGIES, TEvalPlanning
 
 # The encoders that OpenCompass' T-Eval evaluator takes for its two planning sets.
@@ -42,13 +44,15 @@ DEFAULT_METRICS = (
     'Efficiency',
     'Outcome',
 )
-PROGRESS_FROM_SAMPLES = 200
-# Samples in one warning.
-MAX_NAMED = 10
+FURTHER_METRICS = (PeerMetrics, SingleToolUse, ToolCallMatch)
+# A row takes some kilobytes in the file, and ten times that in memory until the host has written it.
+MAX_INLINE_DETAILS = 10_000
 
 METRICS.register_module(module=TEvalPlanning)
 for _name in DEFAULT_METRICS:
     METRICS.register_module(module=getattr(scoring, _name))
+for _metric in FURTHER_METRICS:
+    METRICS.register_module(module=_metric)
 
 
 @ICL_EVALUATORS.register_module()
@@ -66,17 +70,25 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         bert_score_model: The encoder: a hub name, a local folder or `package:NAME`; None takes T-Eval's for `subset`.
         default_prompt_type: How predictions are written where a sample's `meta` does not say: `json`, `str`, `ReWOO`.
         subset: T-Eval's subset. `plan` and `plan_zh` are scored here; any other is handed to `TEvalEvaluator`.
-        metrics: The metrics as `dict(type=…, option=…)` or `Metric` objects; None takes all that the package has.
+        metrics: The metrics as `dict(type=…, option=…)` or `Metric` objects; None takes those of `DEFAULT_METRICS`.
+        extra_metrics: Further metrics behind those.
+        legacy: Other packages whose numbers are given too, by the names of `docs/peers.md`: `['adk', 'ragas']`.
         finish_names: Tools that only mark the end of a plan; not counted (T-Eval's numbers keep T-Eval's own rule).
         prediction_format: How predictions are read for all but T-Eval's numbers: `auto` (T-Eval's reading, else the
             first format that recognises it), `teval`, or another of `parsing.trajectories.FORMATS`.
+        limits: How much of a prediction is read, such as `dict(steps=500)`; see `limits.Limits`.
         argument_rules: When arguments are the same; see `metrics.argument_rules.argument_rules`.
         best_by: The rate by which the best of several golden plans is chosen; None: `trajectory_score`.
         strict_golden: Whether an unsound golden plan stops the evaluation; False scores what is sound in it.
         device: Where the encoder runs, such as `cpu` or `cuda:0`; None takes a GPU if there is one.
-        batch_size: Texts per forward pass of the encoder, at least 1.
+        batch_size: Texts per forward pass of the encoder, at least 1; None fills each with as many tokens as the device
+            works fastest with.
         embedding_cache: Whether text vectors are kept on disk for later runs; `$OPENCOMPASS_TRAJ_CACHE` says where, and
             `off` in it turns the cache off. It changes no score beyond 1e-6.
+        workers: Processes that score; 0 means one for each core that the task may use. The result does not depend on
+            it. Fewer than 1,000 samples are scored in one process.
+        max_inline_details: A dataset with more samples writes its rows of details to `<dataset>.details.jsonl` beside
+            the result, which then names that file; None keeps them in the result, however many they are.
         pred_postprocessor: OpenCompass' postprocessor for replicated predictions.
 
     Raises:
@@ -98,14 +110,19 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         *,
         subset: str = 'plan',
         metrics: Sequence[Mapping[str, Any] | Metric] | None = None,
+        extra_metrics: Sequence[Mapping[str, Any] | Metric] = (),
+        legacy: Sequence[str] = (),
         finish_names: Sequence[str] = FINISH_NAMES,
         prediction_format: str = 'auto',
+        limits: Mapping[str, int] | None = None,
         argument_rules: Mapping[str, Any] | None = None,
         best_by: str | None = None,
         strict_golden: bool = True,
         device: str | None = None,
-        batch_size: int = 64,
+        batch_size: int | None = None,
         embedding_cache: bool = True,
+        workers: int = 1,
+        max_inline_details: int | None = MAX_INLINE_DETAILS,
         pred_postprocessor: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(pred_postprocessor=pred_postprocessor)
@@ -116,6 +133,12 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         _one_of('default_prompt_type', default_prompt_type, scoring.PROMPT_TYPES)
         check_batch_size(batch_size)
         check_format(prediction_format)
+        self.workers = check_workers(workers)
+        if max_inline_details is not None and max_inline_details < 0:
+            raise ValueError(f'expected `max_inline_details` of at least 0 or None, got {max_inline_details}')
+        self.max_inline_details = max_inline_details
+        self._details_file: DetailsFile | None = None
+        self._replicas = 1
         if isinstance(finish_names, str):
             raise TypeError(f'expected `finish_names` to be a list of names, got the text {finish_names!r}')
         self.argument_rules = dict(argument_rules or {})
@@ -127,16 +150,17 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         self.bert_score_model = bert_score_model or PLANNING_ENCODERS.get(subset, '')
         vectors = partial(shared_vectors, self.bert_score_model, device, batch_size, cached=embedding_cache)
         self.scorer = Scorer(
-            _build_metrics(metrics, match_strategy),
+            [*_build_metrics(metrics, match_strategy), *_further_metrics(extra_metrics, legacy, match_strategy)],
             reading=Reading(
                 match=MatchOptions(name_weight, args_weight, match_threshold),
                 rules=read_rules(argument_rules or {}, similar=partial(_similar, vectors)),
                 finish_names=tuple(finish_names),
                 prediction_format=prediction_format,
+                limits=Limits.of(limits),
             ),
             vectors=vectors,
             best_by=best_by,
-            progress=_progress,
+            progress=progress,
         )
 
     def score(self, predictions: Sequence[object], references: Sequence[object]) -> dict[str, Any]:
@@ -147,8 +171,8 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
             references: For each, T-Eval's record as JSON text (`ground_truth`, `meta`).
 
         Returns:
-            The numbers of `docs/metrics.md` (rates as 0 to 100, counts as means per sample), `settings` with every
-            option that changes them, and `details`: one row per prediction.
+            The numbers of `docs/metrics.md` (rates as 0 to 100, counts as means per sample), `samples`: how many they
+            are means of, `settings` with every option that changes them, and `details`: one row per prediction.
 
         Raises:
             ValueError: If the two differ in length or are empty, or golden plans are unsound (all are named).
@@ -157,7 +181,8 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
             result: dict[str, Any] = self.delegate.score(predictions, references)
             return result
         scored = self._score(predictions, references)
-        return {**scored.in_percent(), 'settings': self.settings(), 'details': scored.details}
+        details = {} if self._host_needs_no_details() else {'details': scored.details}
+        return {**scored.in_percent(), 'samples': scored.counts, 'settings': self.settings(), **details}
 
     def evaluate(
         self, k: int | list[int] = 1, n: int = 1, original_dataset: Any = None, **score_kwargs: Any
@@ -172,13 +197,12 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
             ValueError: Without arguments, if there is no `dataset_path`, or it does not hold a T-Eval result.
         """
         if original_dataset is not None:
-            result: dict[str, Any] = super().evaluate(k, n, original_dataset, **score_kwargs)
-            return result
+            return self._evaluate_dataset(k, n, original_dataset, score_kwargs)
         if self.delegate is not None:
             raise ValueError(f"expected subset 'plan' or 'plan_zh' for evaluate() over a file, got {self.subset!r}")
-        records = _read_result_file(self.dataset_path)
+        records = read_result_file(self.dataset_path)
         scored = self._score([record['prediction'] for record in records], records)
-        return {**scored.means, 'settings': self.settings(), 'details': scored.details}
+        return {**scored.means, 'samples': scored.counts, 'settings': self.settings(), 'details': scored.details}
 
     def settings(self) -> dict[str, Any]:
         """Every option that changes a number, and the version of the metrics, to be kept beside the results."""
@@ -190,6 +214,7 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
             'default_prompt_type': self.default_prompt_type,
             'finish_names': list(reading.finish_names),
             'prediction_format': reading.prediction_format,
+            'limits': reading.limits.as_options(),
             'argument_rules': self.argument_rules,
             'best_by': self.scorer.best_by,
             'strict_golden': self.strict_golden,
@@ -197,20 +222,38 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         }
 
     def _score(self, predictions: Sequence[object], references: Sequence[object]) -> scoring.CorpusScore:
-        read = read_references(references, default_prompt_type=self.default_prompt_type, strict=self.strict_golden)
-        scored = self.scorer.score(predictions, read)
-        _warn_of(scored.details, 'cannot be read, and score 0', lambda row: row['parse_reason'])
-        _warn_of(scored.details, 'have an unsound golden plan', lambda row: '; '.join(row['golden_dropped']))
+        unread = UnreadReferences(references, self.default_prompt_type, self.strict_golden)
+        write = self._details_file.write if self._details_file else None
+        scored = self.scorer.score(predictions, unread, workers=self.workers, write=write)
+        warn_of_rows(scored.details)
         return scored
 
+    def _evaluate_dataset(
+        self, k: int | list[int], n: int, original_dataset: Any, score_kwargs: dict[str, Any]
+    ) -> dict[str, Any]:
+        # OpenCompass' task says where the result goes, without the ending.
+        out = getattr(self, '_out_dir', None)
+        most = self.max_inline_details
+        result: dict[str, Any]
+        if out is None or most is None or len(original_dataset) <= most or self.delegate is not None:
+            result = super().evaluate(k, n, original_dataset, **score_kwargs)
+            return result
+        with DetailsFile(Path(f'{out}{SUFFIX}')) as file:
+            self._details_file, self._replicas = file, n
+            try:
+                result = super().evaluate(k, n, original_dataset, **score_kwargs)
+            finally:
+                self._details_file = None
+        if n == 1:
+            # As OpenCompass gives them where there are details.
+            result = {key: value if isinstance(value, float) else [value] for key, value in result.items()}
+        named = {'name': file.path.name, 'rows': len(original_dataset), 'replicas': n}
+        # An empty list: without one OpenCompass would make details of all prompts and answers.
+        return {**result, DETAILS_FILE: named, 'details': result.get('details', [])}
 
-def _warn_of(details: Sequence[Mapping[str, Any]], what: str, reason: Callable[[Mapping[str, Any]], str]) -> None:
-    """Log which samples have a reason, so that none is lost without a word."""
-    named = [f'{row["sample"]!r} ({reason(row)})' for row in details if reason(row)]
-    if named:
-        more = f', and {len(named) - MAX_NAMED} more' if len(named) > MAX_NAMED else ''
-        listed = ', '.join(named[:MAX_NAMED]) + more
-        get_logger().warning(f'{len(named)} of {len(details)} samples {what}: {listed}')
+    def _host_needs_no_details(self) -> bool:
+        """Only G-Pass@k over replicas needs any, where they are in a file: one of its flags a row."""
+        return self._details_file is not None and self._replicas == 1
 
 
 def _similar(vectors: Callable[[], TextVectors], pred: str, ref: str) -> float:
@@ -226,6 +269,14 @@ def _build_metrics(entries: Sequence[Mapping[str, Any] | Metric] | None, match_s
     return [entry if isinstance(entry, Metric) else _build_metric(entry, match_strategy) for entry in entries]
 
 
+def _further_metrics(
+    entries: Sequence[Mapping[str, Any] | Metric], legacy: Sequence[str], match_strategy: str
+) -> list[Metric]:
+    if isinstance(legacy, str):
+        raise TypeError(f'expected `legacy` to be a list of names, got the text {legacy!r}: write legacy=[{legacy!r}]')
+    return [*_build_metrics(list(entries), match_strategy), *map(PeerMetrics, legacy)]
+
+
 def _build_metric(entry: Mapping[str, Any], match_strategy: str) -> Metric:
     if not isinstance(entry, Mapping):
         raise TypeError(f'expected every entry of `metrics` to be dict(type=…) or a Metric, got {entry!r:.80}')
@@ -234,27 +285,15 @@ def _build_metric(entry: Mapping[str, Any], match_strategy: str) -> Metric:
     if kind is None:
         raise ValueError(f'expected every entry of `metrics` to have a `type`, got {entry!r:.80}')
     if isinstance(kind, str) and METRICS.get(kind) is None:
-        names = ('TEvalPlanning', *DEFAULT_METRICS)
+        names = ('TEvalPlanning', *DEFAULT_METRICS, *(metric.__name__ for metric in FURTHER_METRICS))
         near = ', '.join(difflib.get_close_matches(kind.rsplit('.', 1)[-1], names) or names)
         hint = 'the path cannot be imported' if '.' in kind else 'a metric of your own is named by its full dotted path'
         raise ValueError(f'no metric is called {kind!r} ({hint}); did you mean {near}?')
     if kind is TEvalPlanning or str(kind).rsplit('.', 1)[-1] == 'TEvalPlanning':
         config.setdefault('match_strategy', match_strategy)
+    check_options(kind if isinstance(kind, type) else METRICS.get(kind), config)
     metric: Metric = METRICS.build(config)
     return metric
-
-
-def _read_result_file(path: str) -> list[dict[str, Any]]:
-    if not path:
-        raise ValueError('expected `dataset_path` for evaluate() without arguments, got none')
-    with Path(path).open(encoding='utf-8') as file:
-        content = json.load(file)
-    if not isinstance(content, dict):
-        raise ValueError(f'{path}: expected a T-Eval result {{key: record}}, got {type(content).__name__}')
-    for key, record in content.items():
-        if not isinstance(record, dict) or not {'prediction', 'ground_truth'} <= set(record):
-            raise ValueError(f'{path}: sample {key!r}: expected a record with `prediction` and `ground_truth`')
-    return [{'id': key, **record} for key, record in content.items()]
 
 
 def _one_of(argument: str, value: str, known: Iterable[str]) -> None:
@@ -264,8 +303,3 @@ def _one_of(argument: str, value: str, known: Iterable[str]) -> None:
         near = difflib.get_close_matches(str(value).casefold(), folded)
         hint = f'; did you mean {folded[near[0]]!r}?' if near else ''
         raise ValueError(f'expected `{argument}` to be one of {", ".join(names)}, got {value!r}{hint}')
-
-
-def _progress(samples: Iterable[list[Comparison]], total: int) -> Iterable[list[Comparison]]:
-    get_logger().debug(f'scoring {total} samples')
-    return tqdm(samples, total=total, desc='scoring', disable=total < PROGRESS_FROM_SAMPLES)  # type: ignore[no-any-return]

@@ -208,7 +208,7 @@ def _is_recording(row: object) -> bool:
 
 def _prediction(key: str, row: Any, prediction_format: str) -> Sample:
     # As the loaders hand it on, and as the evaluator reads it.
-    text, figures = unseal(answer_of(row) if isinstance(row, dict) else as_text(row))
+    text, figures, *_ = unseal(answer_of(row) if isinstance(row, dict) else as_text(row))
     prompt_type, tools = _prompt_type(row)
     strict = parse_prediction(text, prompt_type=prompt_type, api_list=tools)
     found = read_trajectory(text, format=prediction_format, strict=strict)

@@ -72,8 +72,8 @@ class RecordedAgent(BaseModel):  # type: ignore[misc]
         return len(prompt.split())
 
     def _add(self, recording: str, golden: str, *, missing_is_fatal: bool, extra_is_fatal: bool) -> None:
-        answers = read_recording(recording, fields=self._fields)
         asked = read_tasks(golden, fields=self._task_fields)
+        answers = read_recording(recording, fields=self._fields, tasks=asked)
         absent, unknown = pairing_problems(list(answers), [task.id for task in asked])
         _report(recording, 'no recorded answer for', absent, fatal=missing_is_fatal)
         _report(recording, 'recorded answers to no task:', unknown, fatal=extra_is_fatal)

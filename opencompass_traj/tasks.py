@@ -7,19 +7,23 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, get_args
 
 from opencompass_traj.embedding import encodable
-from opencompass_traj.files import Fields, Row, as_text, listed, read_rows, resolve_path
+from opencompass_traj.files import Fault, Fields, Row, as_text, listed, resolve_path, scan_rows
 from opencompass_traj.parsing.golden import golden_problems, is_teval_layout, parse_golden
 from opencompass_traj.parsing.golden_options import golden_options
+from opencompass_traj.parsing.literal import shown
+from opencompass_traj.parsing.teval import PromptType
 from opencompass_traj.parsing.trajectories import read_trajectory
 from opencompass_traj.plan import Plan, Trajectory
 
 STEP_KEYS = ('id', 'prev', 'name', 'args', 'optional', 'turn', 'failed')
 RECORD_KEYS = (
     'id', 'query', 'meta', 'ground_truth', 'ground_truths', 'tools', 'origin_prompt', 'forbidden', 'effects', 'lookups',
-    'budget', 'golden_figures',
+    'budget', 'golden_figures', 'tags',
 )  # fmt: skip
 DEFAULT_INSTRUCTION = (
     'Plan the tool calls that solve the task. Answer with a JSON list of steps and nothing else; each step has "id" '
@@ -67,14 +71,54 @@ def read_tasks(path: str, *, instruction: str = DEFAULT_INSTRUCTION, fields: Fie
             expected.
     """
     file = resolve_path(path)
-    rows = [(key, _normalised(key, row)) for key, row in read_rows(file, fields=fields)]
-    problems = [f'sample {key!r}: {problem}' for key, row in rows for problem in _problems(row)]
-    if problems:
-        raise ValueError(listed(f'{file}: the golden file is unsound', problems))
-    rows = [(key, _checked(row)) for key, row in rows]
+    golden = scan_tasks(file, instruction=instruction, fields=fields)
+    if golden.faults:
+        raise ValueError(listed(f'{file}: the golden file is unsound', golden.faults))
+    return golden.tasks
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenFile:
+    """What a golden file holds.
+
+    Attributes:
+        tasks: Those of the samples that are sound; all of them where there are no faults.
+        faults: What is wrong.
+        unread: Keys of the records that nothing reads, and in how many of them.
+    """
+
+    tasks: list[Task]
+    faults: list[Fault]
+    unread: dict[str, int]
+
+
+def scan_tasks(file: Path, *, instruction: str = DEFAULT_INSTRUCTION, fields: Fields | None = None) -> GoldenFile:
+    """Read a golden file, and say all that is wrong with it.
+
+    Args:
+        file: Its place.
+        instruction: As for `read_tasks`.
+        fields: As for `read_tasks`.
+
+    Returns:
+        What is sound, and every fault.
+
+    Raises:
+        ValueError: If the file as a whole cannot be read, or holds no row.
+    """
+    found, faults = scan_rows(file, fields=fields, exact=True)
+    rows: list[tuple[str, Row]] = []
+    for place, key, row in found:
+        normalised = _normalised(key, row)
+        problems = [Fault(place, key, problem) for problem in _problems(normalised)]
+        faults += problems
+        if not problems:
+            rows.append((key, _checked(normalised)))
     queries = Counter(_query(row) for _, row in rows)
     tools = sorted({step['name'] for _, row in rows for plan in _plans(row) for step in plan})
-    return [_task(key, row, queries, tools, instruction) for key, row in rows]
+    tasks = [_task(key, row, queries, tools, instruction) for key, row in rows]
+    foreign = Counter(key for _, _, row in found for key in row if key not in RECORD_KEYS)
+    return GoldenFile(tasks, faults, dict(sorted(foreign.items())))
 
 
 def _plans(row: Row) -> list[Any]:
@@ -121,18 +165,47 @@ def _problems(row: Row) -> list[str]:
     for plan in plans if isinstance(plans, list) else []:
         for number, step in enumerate(plan if isinstance(plan, list) else []):
             problems.extend(_misspelt(step, STEP_KEYS, f'step at position {number}: '))
-    if not isinstance(row.get('meta', {}), Mapping):
-        problems.append(f'expected `meta` to be an object, got {type(row["meta"]).__name__}')
+    problems.extend(_forbidden_steps(row, plans))
+    problems.extend(_meta_problems(row.get('meta')))
     if 'origin_prompt' in row and _chat(row) is None:
         problems.append('expected `origin_prompt` to be a list of messages with role and content')
     return problems
 
 
+def _forbidden_steps(row: Row, plans: object) -> list[str]:
+    """Golden steps that the record itself forbids."""
+    forbidden = golden_options(row)[0].forbidden
+    steps = [step for plan in plans if isinstance(plan, list) for step in plan] if isinstance(plans, list) else []
+    names = dict.fromkeys(step.get('name') for step in steps if isinstance(step, dict))
+    hits = [name for name in names if any(isinstance(name, str) and fnmatchcase(name, one) for one in forbidden)]
+    return [f'expected `forbidden` to name no tool of the golden plan, got {shown(hit)}' for hit in hits]
+
+
+def _meta_problems(meta: object) -> list[str]:
+    if meta is None:
+        return []
+    if not isinstance(meta, Mapping):
+        return [f'expected `meta` to be an object, got {type(meta).__name__}']
+    kind, tools = meta.get('prompt_type', 'json'), meta.get('API_list')
+    if kind not in get_args(PromptType):
+        return [f'expected `meta.prompt_type` to be one of {", ".join(get_args(PromptType))}, got {shown(kind)}']
+    if tools is not None and not isinstance(tools, list):
+        return [f'expected `meta.API_list` to be a list of tools, got {shown(tools)}']
+    lacking = kind == 'str' and not tools
+    return ["expected `meta.API_list` to name the tools, as prompt type 'str' needs"] if lacking else []
+
+
 def _misspelt(row: object, known: tuple[str, ...], where: str) -> list[str]:
     """Keys that are nearly one of ours: a rule that is not read would be lost without a word."""
     keys = [key for key in row if isinstance(key, str) and key not in known] if isinstance(row, dict) else []
-    near = [(key, difflib.get_close_matches(key, known, n=1, cutoff=0.8)) for key in keys]
-    return [f'{where}expected `{match[0]}`, got the key `{key}`' for key, match in near if match]
+    near = [(key, _near(key, known)) for key in keys]
+    return [f'{where}expected `{match}`, got the key `{key}`' for key, match in near if match]
+
+
+def _near(key: str, known: Sequence[str]) -> str:
+    """The known key that this one is meant to be, if any: nearly the same, or its letters in another order."""
+    turned = [one for one in known if sorted(one) == sorted(key.lower())]
+    return next(iter(turned or difflib.get_close_matches(key.lower(), known, n=1, cutoff=0.8)), '')
 
 
 def _checked(row: Row) -> Row:

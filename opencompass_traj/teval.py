@@ -12,10 +12,12 @@ import dataclasses
 import json
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FunctionType, SimpleNamespace
 from typing import Any, NamedTuple
 
+import networkx as nx
 import numpy as np
 import torch
 from opencompass.datasets.teval.evaluators import planning_evaluator
@@ -36,6 +38,8 @@ STRATEGIES = ('bertscore', 'permutation')
 # networkx' matching grows with the cube: where all pairs may match it took 0.02 s at 20 × 20 steps (T-Eval's longest
 # plan), 0.5 s at 60 × 60 and 7 s at 120 × 120 on one core, scipy's assignment 0.5 ms at 120 × 120.
 MAX_UPSTREAM_PAIRS = 3_600
+
+_KEPT = 'teval_plans'
 
 Steps = list[dict[str, Any]]
 
@@ -107,7 +111,8 @@ class TEvalPlanning(Metric):
             return _assignment(
                 _without_finish(pred), _without_finish(ref), vectors, comparison.reading.match
             ), 'assignment'
-        numbers = _UpstreamPlanning(comparison.reading.match, vectors).bertscore_match(pred, ref)
+        with _one_thread():
+            numbers = _match_upstream(_UpstreamPlanning(comparison.reading.match, vectors), pred, ref)
         return _Numbers(*(float(numbers[key]) for key in ('precision', 'recall', 'f1_score'))), 'upstream'
 
 
@@ -143,6 +148,40 @@ class _UpstreamPlanning(planning_evaluator.PlanningEvaluator):  # type: ignore[m
         self.sentence_model = _StoredEncoder(vectors)
 
 
+class _Graph(nx.Graph):  # type: ignore[misc]
+    """networkx' graph whose neighbours are a plain dictionary, which is read some hundred times for each edge."""
+
+    def __getitem__(self, node: object) -> Any:
+        return self._adj[node]
+
+
+# Upstream's own matching by networkx' own algorithm. Upstream copies the plans deeply and then only reads them: the
+# copies are left out.
+_match_upstream = FunctionType(
+    planning_evaluator.PlanningEvaluator.bertscore_match.__code__,
+    {
+        **vars(planning_evaluator),
+        'copy': SimpleNamespace(deepcopy=list),
+        'nx': SimpleNamespace(Graph=_Graph, max_weight_matching=nx.max_weight_matching),
+    },
+)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Have torch multiply on one thread.
+
+    A product of some ten rows takes microseconds; waking a second thread for it takes milliseconds where other
+    processes keep the cores busy. On one thread its last bit also does not depend on the number of cores.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 # Upstream's own reading of a sample, with its one call of `eval` (on golden ReWOO arguments) bound to a literal reader.
 _read_upstream = FunctionType(
     planning_evaluator.PlanningEvaluator._process_response.__code__,
@@ -158,7 +197,18 @@ class _Reader(planning_evaluator.PlanningEvaluator):  # type: ignore[misc]
 
 
 def _plans(comparison: Comparison) -> tuple[Steps, Steps]:
-    """The predicted and the golden steps as upstream reads them; both empty where it would not or must not."""
+    """The predicted and the golden steps as upstream reads them; both empty where it would not or must not.
+
+    They are kept in the comparison, as its own cached properties are: `texts` and `score` both need them.
+    """
+    kept = vars(comparison)
+    if _KEPT not in kept:
+        kept[_KEPT] = _read_plans(comparison)
+    plans: tuple[Steps, Steps] = kept[_KEPT]
+    return plans
+
+
+def _read_plans(comparison: Comparison) -> tuple[Steps, Steps]:
     reference = comparison.reference
     prediction = comparison.prediction
     found = comparison.trajectory
@@ -188,8 +238,9 @@ def _rewoo_plans(comparison: Comparison) -> tuple[Steps, Steps]:
 
 def _read(prediction: object, reference: Reference) -> tuple[Steps, Steps]:
     record = {
-        'prediction': copy.deepcopy(prediction),
-        'ground_truth': copy.deepcopy(reference.record['ground_truth']),
+        # Upstream puts its own steps in the place of those in the list; in the steps themselves it only reads.
+        'prediction': copy.copy(prediction),
+        'ground_truth': copy.copy(reference.record['ground_truth']),
         'meta': {'prompt_type': reference.prompt_type, 'API_list': list(reference.api_list)},
     }
     with warnings.catch_warnings():

@@ -6,16 +6,22 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opencompass_traj import embedding
 from opencompass_traj.embedding import (
+    CPU_BATCH_TOKENS,
+    GPU_BATCH_TOKENS,
     EncoderUnavailableError,
     SentenceEncoder,
     TextVectors,
+    batches,
     load_encoder,
     package_folder,
     package_model_folder,
@@ -91,6 +97,106 @@ def test_an_encoder_that_gives_too_few_rows_is_noticed() -> None:
         TextVectors(Short()).add(['a', 'b'])
 
 
+# ---------------------------------------------------------------- batches
+
+
+@pytest.mark.parametrize(
+    ('lengths', 'options', 'expected'),
+    [
+        ([], {'tokens': 8}, []),
+        ([5], {'tokens': 8}, [[0]]),
+        ([9], {'tokens': 8}, [[0]]),
+        ([4, 4, 4], {'tokens': 8}, [[0, 1], [2]]),
+        ([1, 8, 2, 2, 1], {'tokens': 8}, [[1], [2, 3, 0, 4]]),
+        ([3, 3, 2, 2, 2], {'tokens': 6}, [[0, 1], [2, 3, 4]]),
+        ([0, 0, 0], {'tokens': 2}, [[0, 1], [2]]),
+        ([1, 8, 2, 2, 1], {'tokens': 8, 'batch_size': 2}, [[1, 2], [3, 0], [4]]),
+        ([9, 9], {'tokens': 1, 'batch_size': 2}, [[0, 1]]),
+    ],
+)
+def test_batches(lengths: list[int], options: dict[str, int], expected: list[list[int]]) -> None:
+    assert list(batches(lengths, **options)) == expected
+
+
+@given(
+    lengths=st.lists(st.integers(0, 300), max_size=60),
+    tokens=st.integers(1, 900),
+    batch_size=st.none() | st.integers(1, 20),
+)
+def test_every_text_is_in_one_batch_that_is_full_and_not_too_full(
+    lengths: list[int], tokens: int, batch_size: int | None
+) -> None:
+    found = list(batches(lengths, tokens=tokens, batch_size=batch_size))
+    assert sorted(number for batch in found for number in batch) == list(range(len(lengths)))
+    longest = [max(lengths[number] for number in batch) for batch in found]
+    assert longest == sorted(longest, reverse=True)
+    for batch, most, following in zip(found, longest, [*longest[1:], None][: len(found)], strict=True):
+        if batch_size is not None:
+            assert len(batch) == batch_size or following is None
+        else:
+            assert len(batch) * most <= tokens or len(batch) == 1
+            assert following is None or (len(batch) + 1) * max(1, most) > tokens
+
+
+class Recorder:
+    """A model that says what it was asked for; a row is a text's length and its first letter."""
+
+    def __init__(self, device: str = 'cpu', **attributes: Any) -> None:
+        self.device = SimpleNamespace(type=device)
+        self.asked: list[list[str]] = []
+        self.tokenized: list[dict[str, Any]] = []
+        vars(self).update(attributes)
+
+    def encode(self, texts: list[str], *, batch_size: int, **options: Any) -> np.ndarray:
+        assert batch_size == len(texts)
+        assert options == {'convert_to_numpy': True, 'show_progress_bar': False}
+        self.asked.append(texts)
+        return np.array([[len(text), ord(text[0])] for text in texts], dtype=np.float64)
+
+    def words(self, texts: list[str], **options: Any) -> dict[str, list[list[str]]]:
+        self.tokenized.append(options)
+        return {'input_ids': [text.split()[: options.get('max_length')] for text in texts]}
+
+
+def test_batches_are_made_by_tokens_and_rows_come_in_the_order_of_the_texts() -> None:
+    model = Recorder(max_seq_length=300)
+    model.tokenizer = model.words
+    texts = ['one_very_long_word_is_one_token', 'a b c', 'd ' * 400, 'e f g']
+    rows = SentenceEncoder('words', model).encode(texts)
+    assert rows.dtype == np.float32
+    assert rows.tolist() == [[len(text), ord(text[0])] for text in texts]
+    assert model.tokenized == [{'truncation': True, 'max_length': 300}]
+    assert model.asked == [['d ' * 400, 'a b c'], ['e f g', 'one_very_long_word_is_one_token']]
+
+
+@pytest.mark.parametrize('tokenizer', [{}, {'tokenizer': None}, {'tokenizer': SimpleNamespace(encode=len)}])
+def test_without_a_tokenizer_characters_count(tokenizer: dict[str, Any]) -> None:
+    model = Recorder(**tokenizer)
+    SentenceEncoder('characters', model).encode(['a', 'b' * CPU_BATCH_TOKENS, 'cc', 'd'])
+    assert [len(batch) for batch in model.asked] == [1, 3]
+
+
+def test_a_model_without_a_longest_text_is_asked_for_whole_texts() -> None:
+    model = Recorder(max_seq_length=None)
+    model.tokenizer = model.words
+    SentenceEncoder('words', model).encode(['a b'])
+    assert model.tokenized == [{}]
+
+
+def test_a_gpu_gets_larger_batches() -> None:
+    text = 'x' * (GPU_BATCH_TOKENS // 4)
+    for device, sizes in (('cpu', [1] * 6), ('cuda', [4, 2])):
+        model = Recorder(device)
+        SentenceEncoder('characters', model).encode([f'{number}{text[1:]}' for number in range(6)])
+        assert [len(batch) for batch in model.asked] == sizes
+
+
+@pytest.mark.parametrize(('count', 'shown'), [(embedding.PROGRESS_FROM_TEXTS - 1, False), (2_000, True)])
+def test_long_work_shows_a_progress_bar(count: int, shown: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    SentenceEncoder('characters', Recorder()).encode([f'{number}' for number in range(count)])
+    assert ('encoding' in capsys.readouterr().err) is shown
+
+
 # ---------------------------------------------------------------- the packaged model
 
 
@@ -104,10 +210,18 @@ def test_the_packaged_model_answers_with_unit_rows(packaged: SentenceEncoder) ->
     assert packaged.name == PACKAGED
 
 
-def test_the_batch_size_does_not_change_the_numbers(packaged: SentenceEncoder) -> None:
+@pytest.mark.parametrize('batch_size', [None, 2, 7])
+def test_the_batch_size_does_not_change_the_numbers(packaged: SentenceEncoder, batch_size: int | None) -> None:
     texts = [f'step number {number} of {"many " * number}' for number in range(7)]
-    single = SentenceEncoder('one', packaged.model, batch_size=1).encode(texts)
-    assert single == pytest.approx(packaged.encode(texts), abs=1e-6)
+    single = packaged.model.encode(texts, batch_size=1)
+    assert SentenceEncoder('some', packaged.model, batch_size).encode(texts) == pytest.approx(single, abs=1e-6)
+
+
+def test_tokens_are_counted_as_the_model_cuts_them(packaged: SentenceEncoder) -> None:
+    texts = ['book', 'book_a_flight', 'x ' * 5_000, '']
+    counts = [len(packaged.model.tokenize([text])['input_ids'][0]) for text in texts]
+    assert packaged._token_counts(texts) == counts
+    assert counts[2:] == [packaged.model.max_seq_length, 2]
 
 
 def test_lone_surrogates_do_not_stop_the_packaged_model(packaged: SentenceEncoder) -> None:

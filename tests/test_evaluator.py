@@ -189,7 +189,7 @@ def test_keys_are_those_of_the_documents_and_the_same_whatever_the_data(build: C
     results = [build().score(*corpus) for corpus in corpora]
     rows = [row for result in results for row in result['details']]
     for result in results:
-        assert set(result) == KEYS | {'settings', 'details'}
+        assert set(result) == KEYS | {'samples', 'settings', 'details'}
         assert {type(result[key]) for key in KEYS} == {float}
     assert len({tuple(row) for row in rows}) == 1
     assert set(rows[0]) >= DENSE | set(SPARSE) | {'parse_status', 'edge_source', 'graph_exact', 'alignment', 'sample'}
@@ -365,7 +365,7 @@ def test_no_encoder_is_loaded_where_no_metric_asks_for_one(
     monkeypatch.setattr(host.module, 'shared_vectors', refuse)
     evaluator = host.TrajectoryPlanningEvaluator(metrics=[*SYMBOLIC, {'type': 'TrajectoryScore'}])
     result = evaluator.score([READABLE], [GOLDEN])
-    assert set(result) - {'settings', 'details'} == {
+    assert set(result) - {'samples', 'settings', 'details'} == {
         'sequence_similarity', 'optimal_rate', 'redundant_steps', 'missing_steps', 'dag_similarity', 'node_f1',
         'edge_precision', 'edge_recall', 'edge_f1', 'isomorphic_rate', 'redundant_edges', 'missing_edges',
         'causal_fidelity', 'trajectory_score',

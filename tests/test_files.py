@@ -171,8 +171,8 @@ def test_tevals_own_file_is_read() -> None:
 @pytest.mark.parametrize(
     ('name', 'content', 'expected'),
     [
-        ('a.jsonl', '{"id": 1', r'a.jsonl: rows cannot be used:\n  line 1: expected JSON'),
-        ('a.jsonl', lines(task('one')) + '\n{', r'cannot be used:\n  line 2: expected JSON'),
+        ('a.jsonl', '{"id": 1', r'a.jsonl: the golden file is unsound:\n  line 1: expected JSON'),
+        ('a.jsonl', lines(task('one')) + '\n{', r'is unsound:\n  line 2: expected JSON'),
         ('a.json', '{', 'a.json: expected JSON'),
         ('a.json', '3', 'a.json: expected a JSON object or list, got int'),
         ('a.json', '[' * 100_000, 'a.json: expected JSON'),
@@ -216,10 +216,13 @@ def test_all_faults_are_named_at_once_up_to_a_limit(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match='the golden file is unsound') as caught:
         read_tasks(path)
     message = str(caught.value).splitlines()
-    assert message[1:] == ["  sample 'one': step 0: depends on itself", "  sample 'three': expected a `ground_truth`"]
+    assert message[1:] == [
+        "  row 0, sample 'one': step 0: depends on itself",
+        "  row 2, sample 'three': expected a `ground_truth`",
+    ]
 
     broken = write(tmp_path, 'c.jsonl', '{\n' + lines(task('one'), [1], task('one')) + '\n{"id": 3')
-    with pytest.raises(ValueError, match='rows cannot be used') as caught:
+    with pytest.raises(ValueError, match='the golden file is unsound') as caught:
         read_tasks(broken)
     assert [line.strip().split(' (')[0] for line in str(caught.value).splitlines()[1:]] == [
         'line 1: expected JSON', 'line 3: expected an object, got list', 'line 5: expected JSON',
@@ -259,7 +262,7 @@ def test_a_key_that_starts_with_a_hash_is_a_key_like_any_other(tmp_path: Path) -
 @pytest.mark.parametrize(
     ('content', 'expected'),
     [
-        ([{'id': 'one'}], "the recording is unsound:\n  sample 'one': expected a `prediction`"),
+        ([{'id': 'one'}], "the recording is unsound:\n  row 0, sample 'one': expected a `prediction`"),
         ([{'prediction': 'x'}], '0: expected an `id`'),
         ([{'id': 1, 'prediction': 'x'}, {'id': '1', 'prediction': 'y'}], "sample '1': 2 rows have this id"),
         (['x'], 'row 0: expected an object, got str'),

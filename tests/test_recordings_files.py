@@ -77,7 +77,7 @@ def everything() -> list[Metric]:
 
 def scored(prediction: Any, folder: Path, golden: Any, **more: Any) -> dict[str, Any]:
     (task,) = tasks_of(folder, golden, **more)
-    return Scorer(everything()).score([as_text(prediction)], read_references([task.record])).details[0]
+    return Scorer(everything()).score([prediction], read_references([task.record])).details[0]
 
 
 # ---------------------------------------------------------------- fields
@@ -123,7 +123,7 @@ def test_fields_that_a_row_lacks_are_named(
     tmp_path: Path, rows: list[Any], fields: dict[str, Any], expected: str
 ) -> None:
     path = write(tmp_path, 'a.jsonl', lines(*rows))
-    with pytest.raises(ValueError, match='rows cannot be used') as caught:
+    with pytest.raises(ValueError, match='the recording is unsound') as caught:
         read_recording(path, fields=fields)
     assert expected in str(caught.value)
     assert path in str(caught.value)
@@ -327,7 +327,7 @@ def test_each_of_several_golden_runs_has_its_own_figures(tmp_path: Path) -> None
     several = [chat(['A'], tokens=100), chat(['B'], tokens=400)]
     path = write(tmp_path, 'g.json', [{'id': 'q', 'query': 'do', 'ground_truths': several}])
     (task,) = read_tasks(path)
-    runs = [as_text(chat([name], tokens=200)) for name in 'AB']
+    runs = [chat([name], tokens=200) for name in 'AB']
     found = Scorer(everything()).score(runs, read_references([task.record] * 2))
     assert [row['golden_index'] for row in found.details] == [0, 1]
     assert [row['token_ratio'] for row in found.details] == [2, 0.5]

@@ -54,7 +54,7 @@ def steps(*calls: Any) -> list[dict[str, Any]]:
     return [{'id': i, 'name': name, 'args': args} for i, (name, args) in enumerate(named)]
 
 
-def chat(*turns: list[Any], **record: Any) -> str:
+def chat(*turns: list[Any], **record: Any) -> dict[str, Any]:
     """A run as OpenAI chat messages: turns of calls `name`, `(name, args)` or `(name, args, failed)`."""
     messages: list[dict[str, Any]] = [{'role': 'user', 'content': 'Go.'}]
     number = 0
@@ -68,7 +68,7 @@ def chat(*turns: list[Any], **record: Any) -> str:
             results.append({'role': 'tool', 'tool_call_id': f'c{number}', 'content': content})
             number += 1
         messages += [{'role': 'assistant', 'content': None, 'tool_calls': calls}, *results]
-    return json.dumps({'messages': messages, **record})
+    return {'messages': messages, **record}
 
 
 def serial(*calls: Any, **record: Any) -> str:

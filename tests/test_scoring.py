@@ -284,7 +284,7 @@ def test_texts_are_encoded_once_and_the_result_does_not_depend_on_the_order(hash
 def test_a_corpus_in_pieces_is_the_same_corpus(hashed: HashedEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     plans = golden_plans()[:25]
     whole = scorer().score(plans[::-1], read_references(plans))
-    monkeypatch.setattr('opencompass_traj.scoring.corpus.CHUNK_SAMPLES', 4)
+    monkeypatch.setattr('opencompass_traj.scoring.streaming.EMBEDDED_SAMPLES', 4)
     pieces = scorer(encoder=hashed)
     parts = pieces.score(plans[::-1], read_references(plans))
     assert 1 < len(hashed.calls) <= 7

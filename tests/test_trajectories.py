@@ -484,7 +484,7 @@ def tau_bench() -> tuple[CorpusScore, list[dict[str, Any]]]:
     file = shared_data('tau_bench/gpt_4o_airline.jsonl')
     path = str(file)
     tasks = read_tasks(path, fields=FIELDS)
-    recorded = read_recording(path, fields={'id': ['task_id', 'trial']})
+    recorded = read_recording(path, fields={'id': ['task_id', 'trial']}, tasks=tasks)
     assert list(recorded) == [task.id for task in tasks]
     metrics = [*everything()[:-5], EffectMatch(lookups=['transfer_to_human_agents']), *everything()[-4:]]
     references = read_references([task.record for task in tasks])

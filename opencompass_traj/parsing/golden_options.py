@@ -1,4 +1,4 @@
-"""What a golden record says beside its plan: forbidden tools, what changes something, and what a run may take."""
+"""What a golden record says beside its plan: forbidden tools, what changes something, what a run may take, and tags."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class GoldenOptions:
         lookups: Patterns of tools that change nothing.
         budget: What a run may take.
         steps: How many steps it may take; None: as many as the golden plan has.
+        tags: By what the sample is grouped in a report.
     """
 
     forbidden: tuple[str, ...]
@@ -31,6 +32,7 @@ class GoldenOptions:
     lookups: tuple[str, ...]
     budget: RunRecord
     steps: float | None
+    tags: tuple[str, ...] = ()
 
 
 def golden_options(record: Mapping[str, Any], *, plan: int = 0) -> tuple[GoldenOptions, list[str]]:
@@ -38,8 +40,8 @@ def golden_options(record: Mapping[str, Any], *, plan: int = 0) -> tuple[GoldenO
 
     Args:
         record: With any of `forbidden`, `effects`, `lookups` (lists of `fnmatch` patterns), `budget` (numbers above 0
-            for `steps`, `tokens`, `latency`, `cost`) and `golden_figures` (the same of each recorded golden run, over
-            which `budget` goes).
+            for `steps`, `tokens`, `latency`, `cost`), `golden_figures` (the same of each recorded golden run, over
+            which `budget` goes) and `tags` (a list of texts; those of `meta.tags` are added).
         plan: Which of several golden plans it is about, from 0.
 
     Returns:
@@ -61,8 +63,20 @@ def golden_options(record: Mapping[str, Any], *, plan: int = 0) -> tuple[GoldenO
         lookups=patterns['lookups'] or (),
         budget=RunRecord(tokens=limits.get('tokens'), latency=limits.get('latency'), cost=limits.get('cost')),
         steps=limits.get('steps'),
+        tags=_tags(record, problems),
     )
     return options, problems
+
+
+def _tags(record: Mapping[str, Any], problems: list[str]) -> tuple[str, ...]:
+    """The record's own tags, checked, and what texts there are in `meta.tags`, which may be anybody's."""
+    own, meta = record.get('tags'), record.get('meta')
+    if own is not None and not (isinstance(own, list) and all(isinstance(tag, str) for tag in own)):
+        problems.append(f'expected `tags` to be a list of texts, got {shown(own)}')
+        own = None
+    foreign = meta.get('tags') if isinstance(meta, Mapping) else None
+    texts = [tag for tag in foreign if isinstance(tag, str)] if isinstance(foreign, list) else []
+    return tuple(dict.fromkeys([*(own or ()), *texts]))
 
 
 def _patterns(value: object, key: str, problems: list[str]) -> tuple[str, ...] | None:

@@ -27,6 +27,8 @@ MAX_RESTARTS: Final = 5
 MAX_BROKEN: Final = 2_000
 """How many pieces that are not JSON are tried in other ways in one text; any JSON among the rest is still read."""
 
+# `json_repair` asserts what it takes for granted of a text, and not every text grants it.
+_MENDING_FAILS: Final = (*UNREADABLE, AssertionError, LookupError, AttributeError)
 _DECODER: Final = json.JSONDecoder(strict=False, parse_int=whole_number)
 _MARK: Final = re.compile(r"""["'“”‘’\[\](){}]""")
 _KEY: Final = re.compile(r"""["'“]?(\w{1,40})["'”]?\s*[:：]\s*\Z""")
@@ -221,7 +223,7 @@ def _mended(body: str, mending: Mending) -> Any:
             return value
         try:
             value = json_repair.loads(body, skip_json_loads=True)
-        except UNREADABLE:
+        except _MENDING_FAILS:
             value = None
     if not isinstance(value, dict) or not value or _invents(value, body):
         mending.dropped.append(f'not readable: {shown(body)}')

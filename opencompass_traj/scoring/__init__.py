@@ -11,7 +11,7 @@ from opencompass_traj.scoring.families import (
     TrajectoryScore,
 )
 from opencompass_traj.scoring.metric import Metric
-from opencompass_traj.scoring.references import PROMPT_TYPES, read_references
+from opencompass_traj.scoring.references import PROMPT_TYPES, UnreadReferences, read_references
 from opencompass_traj.scoring.run_families import (
     ArgumentMatch,
     EffectMatch,
@@ -21,6 +21,7 @@ from opencompass_traj.scoring.run_families import (
     Outcome,
     Recovery,
 )
+from opencompass_traj.scoring.workers import check_workers
 
 __all__ = [
     'FINISH_NAMES',
@@ -45,5 +46,7 @@ __all__ = [
     'Scorer',
     'SequenceSimilarity',
     'TrajectoryScore',
+    'UnreadReferences',
+    'check_workers',
     'read_references',
 ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -12,14 +12,17 @@ from numpy.typing import NDArray
 
 from opencompass_traj.edges import PredictedEdges, chain_graph, drop_finish, golden_graph, predicted_edges
 from opencompass_traj.embedding import TextVectors
+from opencompass_traj.limits import DEFAULT_LIMITS, Limits
 from opencompass_traj.matching import MatchOptions, step_similarity
 from opencompass_traj.metrics.alternatives import without_optional
 from opencompass_traj.metrics.argument_rules import ArgumentRules, argument_rules
-from opencompass_traj.metrics.arguments import argument_match
+from opencompass_traj.metrics.arguments import ArgumentTable
 from opencompass_traj.metrics.dag import GraphMatch, graph_match, order_match
+from opencompass_traj.metrics.partial_order import PartialOrderEdit, partial_order_similarity
+from opencompass_traj.metrics.sequence import Mode
 from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
 from opencompass_traj.parsing.literal import NO_CALLS
-from opencompass_traj.parsing.sealed import unseal, with_record
+from opencompass_traj.parsing.sealed import golden_key, unseal, with_record
 from opencompass_traj.parsing.teval import PromptType, parse_prediction
 from opencompass_traj.parsing.trajectories import read_trajectory
 from opencompass_traj.plan import ParseFailure, Plan, RunRecord, Step, StepGraph, Trajectory
@@ -73,12 +76,14 @@ class Reading:
         rules: When arguments count as the same.
         finish_names: Tools that only mark the end of a plan.
         prediction_format: `auto`, `teval` or another of `parsing.trajectories.FORMATS`.
+        limits: How much of a prediction is read.
     """
 
     match: MatchOptions = field(default_factory=MatchOptions)
     rules: ArgumentRules = field(default_factory=argument_rules)
     finish_names: tuple[str, ...] = FINISH_NAMES
     prediction_format: str = 'auto'
+    limits: Limits = DEFAULT_LIMITS
 
 
 @dataclass
@@ -92,6 +97,8 @@ class Comparison:
         vectors: Text vectors, where a metric asked for them.
         values: The numbers of the metrics before this one in the list, by key.
         beside: What stood beside the prediction about its run.
+        trusted: Whether what the prediction says about its own run counts; see `parsing.sealed`.
+        figures_refused: Whether it says anything about its own run that does not count.
     """
 
     prediction: object
@@ -100,15 +107,23 @@ class Comparison:
     vectors: TextVectors | None = None
     values: dict[str, Any] = field(default_factory=dict)
     beside: RunRecord = field(default=_NOTHING, init=False)
+    trusted: bool = field(default=False, init=False)
+    figures_refused: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.prediction, self.beside = unseal(self.prediction)
+        found = unseal(self.prediction, lambda: golden_key(self.reference.record))
+        self.prediction, self.beside, self.trusted, self.figures_refused = found
 
     @cached_property
     def strict(self) -> Plan | ParseFailure:
         """The prediction as T-Eval reads it, finish markers included."""
+        limits = self.reading.limits
         return parse_prediction(
-            self.prediction, prompt_type=self.reference.prompt_type, api_list=self.reference.api_list
+            self.prediction,
+            prompt_type=self.reference.prompt_type,
+            api_list=self.reference.api_list,
+            max_chars=limits.answer_chars,
+            max_depth=limits.depth,
         )
 
     @cached_property
@@ -119,9 +134,15 @@ class Comparison:
         called. Elsewhere it is unreadable.
         """
         tools = self.reference.api_list if self.reference.prompt_type == 'str' else ()
-        found = read_trajectory(self.prediction, format=self.reading.prediction_format, strict=self.strict, tools=tools)
+        reading = self.reading
+        found = read_trajectory(
+            self.prediction, format=reading.prediction_format, strict=self.strict, tools=tools, limits=reading.limits
+        )
         if isinstance(found, ParseFailure) and found.reason == NO_CALLS and not len(self.golden):
             return Trajectory(Plan(), format='', recovered=True)
+        if not self.trusted and isinstance(found, Trajectory) and found.record != _NOTHING:
+            self.figures_refused = True
+            found = replace(found, record=_NOTHING)
         return with_record(found, self.beside)
 
     @property
@@ -140,6 +161,16 @@ class Comparison:
         if isinstance(self.trajectory, ParseFailure):
             return Plan()
         return drop_finish(self.trajectory.plan, self.reading.finish_names)
+
+    @cached_property
+    def pred_names(self) -> tuple[str, ...]:
+        """The tools of `pred`."""
+        return self.pred.names
+
+    @cached_property
+    def ref_names(self) -> tuple[str, ...]:
+        """The tools of `ref`."""
+        return self.ref.names
 
     @cached_property
     def golden(self) -> Plan:
@@ -190,9 +221,19 @@ class Comparison:
         golden = tuple(self._label(step, known) for step in self.ref.steps)
         return tuple(self._label(step, known) for step in self.pred.steps), golden
 
+    @cached_property
+    def arguments(self) -> ArgumentTable:
+        """The arguments of the predicted and the golden steps; pairs are compared once."""
+        return ArgumentTable(
+            [step.args for step in self.pred.steps],
+            [step.args for step in self.ref.steps],
+            tools=self.ref_names,
+            rules=self.reading.rules,
+        )
+
     def labels(self, compare: Compare) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What the predicted and the golden steps are compared by: `name` or `call`."""
-        return self.call_labels if compare == 'call' else (self.pred.names, self.ref.names)
+        return self.call_labels if compare == 'call' else (self.pred_names, self.ref_names)
 
     @cached_property
     def graph_matches(self) -> dict[tuple[Compare, float], GraphMatch]:
@@ -207,24 +248,47 @@ class Comparison:
             self.graph_matches[compare, budget] = self._graph_match(budget, compare, weights)
         return self.graph_matches[compare, budget]
 
+    @cached_property
+    def closest_orders(self) -> dict[tuple[object, ...], PartialOrderEdit]:
+        """The closest orders found so far; `closest_order` fills it."""
+        return {}
+
+    def closest_order(
+        self, edges: frozenset[tuple[int, int]], *, compare: Compare, mode: Mode, budget: int
+    ) -> PartialOrderEdit:
+        """Compare the predicted order with the closest one that golden dependencies allow.
+
+        Where the golden plan has turns and no graph, two metrics ask for the same.
+        """
+        key = (edges, compare, mode, budget)
+        if key not in self.closest_orders:
+            pred, ref = self.labels(compare)
+            self.closest_orders[key] = partial_order_similarity(
+                pred, StepGraph(ref, edges), mode=mode, rank=self.pred_ranks, budget=budget
+            )
+        return self.closest_orders[key]
+
     def _graph_match(self, budget: float, compare: Compare, weights: NDArray[np.float64] | None) -> GraphMatch:
         pred_labels, ref_labels = self.labels(compare)
         pred = StepGraph(pred_labels, self.pred_edges.graph.edges)
         ref = StepGraph(ref_labels, self.ref_graph.edges)
-        if self.pred_edges.source == 'order':
-            return order_match(pred, ref, rank=self.pred_ranks, weights=weights, prefer=self._prefer, budget=budget)
-        return graph_match(pred, ref, weights=weights, prefer=self._prefer, budget=budget)
-
-    def _prefer(self, pred: int, ref: int) -> float:
-        """Between equally good mappings, the arguments decide, then the place in the plan."""
+        # Between equally good mappings, the arguments decide, then the place in the plan.
         places = 1_000 * (len(self.pred) + len(self.ref)) ** 2
-        return self._args_f1(self.pred.steps[pred].args, self.ref.steps[ref]) - abs(pred - ref) / places
+        by_order = self.pred_edges.source == 'order'
+        match = partial(order_match, rank=self.pred_ranks) if by_order else graph_match
+        return match(
+            pred,
+            ref,
+            weights=weights,
+            prefer=lambda i, j: self._args_f1(i, j) - abs(i - j) / places,
+            prefer_at_most=lambda i, j: 1.0 - abs(i - j) / places,
+            budget=budget,
+        )
 
-    def _args_f1(self, args: object, golden: Step) -> float:
+    def _args_f1(self, pred: int, ref: int) -> float:
         if len(self.pred) * len(self.ref) > MAX_ARGUMENT_PAIRS:
-            return float(self._equal(args, golden))
-        pair = argument_match([args], [golden.args], pairs=[(0, 0)], tools=[golden.name], rules=self.reading.rules)
-        return pair.f1
+            return float(self._equal(self.pred.steps[pred].args, self.ref.steps[ref]))
+        return self.arguments.compare(pred, ref).f1
 
     def _label(self, step: Step, known: dict[str, list[Any]]) -> str:
         """The tool's name, and which of its different calls this is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opencompass_traj.metrics import causal, dag, partial_order, plan_match
-from opencompass_traj.metrics.sequence import Mode, SequenceEdit, check_mode, sequence_edit, soft_levenshtein
+from opencompass_traj.metrics.sequence import EditOp, Mode, SequenceEdit, check_mode, sequence_edit, soft_levenshtein
 from opencompass_traj.plan import StepGraph
 from opencompass_traj.scoring.comparison import Compare, Comparison, check_compare
 from opencompass_traj.scoring.metric import Metric
@@ -94,10 +94,7 @@ class SequenceSimilarity(Metric):
             'redundant_steps': float(edit.redundant),
             'missing_steps': float(edit.missing),
             'sequence_exact': edit.exact if isinstance(edit, partial_order.PartialOrderEdit) else True,
-            'alignment': [
-                {'op': step.op, 'pred': step.pred, 'ref': step.ref, **_named(comparison, step.pred, step.ref)}
-                for step in edit.alignment
-            ],
+            'alignment': _alignment(comparison, edit.alignment),
         }
 
     def _edit(self, comparison: Comparison) -> SequenceEdit | partial_order.PartialOrderEdit:
@@ -106,9 +103,8 @@ class SequenceSimilarity(Metric):
         pred, ref = comparison.labels(self.compare)
         if comparison.pred_ranks is None and turn_ranks(comparison.ref) is None:
             return sequence_edit(pred, ref, mode=self.mode)
-        golden = StepGraph(ref, turn_edges(comparison.ref))
-        return partial_order.partial_order_similarity(
-            pred, golden, mode=self.mode, rank=comparison.pred_ranks, budget=self.budget
+        return comparison.closest_order(
+            turn_edges(comparison.ref), compare=self.compare, mode=self.mode, budget=self.budget
         )
 
 
@@ -138,10 +134,8 @@ class PartialOrderSimilarity(Metric):
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
-        pred, ref = comparison.labels(self.compare)
-        golden = StepGraph(ref, comparison.ref_graph.edges)
-        found = partial_order.partial_order_similarity(
-            pred, golden, mode=self.mode, rank=comparison.pred_ranks, budget=self.budget
+        found = comparison.closest_order(
+            comparison.ref_graph.edges, compare=self.compare, mode=self.mode, budget=self.budget
         )
         return {
             'partial_order_similarity': found.similarity,
@@ -179,12 +173,13 @@ class GraphSimilarity(Metric):
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
         found = comparison.graph_match(compare=self.compare, weights=self._weights(comparison), budget=self.budget)
+        edges = found.edges
         return {
             'dag_similarity': found.similarity,
             'node_f1': found.nodes.f1,
-            'edge_precision': found.edges.precision,
-            'edge_recall': found.edges.recall,
-            'edge_f1': found.edges.f1,
+            'edge_precision': edges.precision,
+            'edge_recall': edges.recall,
+            'edge_f1': edges.f1,
             'isomorphic_rate': float(found.isomorphic),
             'redundant_edges': float(len(found.redundant_edges)),
             'missing_edges': float(len(found.missing_edges)),
@@ -193,8 +188,8 @@ class GraphSimilarity(Metric):
             'graph_exact': found.exact,
             'graph_bounds': [found.similarity_lower, found.similarity_upper],
             'graph_pairs': [list(pair) for pair in found.mapping],
-            'redundant_edge_list': [_edge(comparison.pred.names, edge) for edge in found.redundant_edges],
-            'missing_edge_list': [_edge(comparison.ref.names, edge) for edge in found.missing_edges],
+            'redundant_edge_list': [_edge(comparison.pred_names, edge) for edge in found.redundant_edges],
+            'missing_edge_list': [_edge(comparison.ref_names, edge) for edge in found.missing_edges],
         }
 
     def _weights(self, comparison: Comparison) -> NDArray[np.float64] | None:
@@ -259,11 +254,18 @@ class TrajectoryScore(Metric):
         return {'trajectory_score': total / sum(self.weights.values())}
 
 
-def _named(comparison: Comparison, pred: int | None, ref: int | None) -> dict[str, str | None]:
-    return {
-        'pred_name': None if pred is None else comparison.pred.names[pred],
-        'ref_name': None if ref is None else comparison.ref.names[ref],
-    }
+def _alignment(comparison: Comparison, steps: Sequence[EditOp]) -> list[dict[str, Any]]:
+    pred_names, ref_names = comparison.pred_names, comparison.ref_names
+    return [
+        {
+            'op': op,
+            'pred': pred,
+            'ref': ref,
+            'pred_name': None if pred is None else pred_names[pred],
+            'ref_name': None if ref is None else ref_names[ref],
+        }
+        for op, pred, ref in steps
+    ]
 
 
 def _edge(names: tuple[str, ...], edge: tuple[int, int]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -9,6 +11,7 @@ from typing import Any
 
 from opencompass_traj.matching import step_texts
 from opencompass_traj.scoring.comparison import Comparison
+from opencompass_traj.scoring.ratio import Ratio
 
 
 class Metric(ABC):
@@ -22,6 +25,8 @@ class Metric(ABC):
         sparse: For keys whose number may be None where nothing is recorded, the key that holds the share of samples
             that have one. The mean is over those alone; where there are none it is 0, and so is the share. The share
             counts as one of the metric's keys, is a rate, and is not given by `score`.
+        ratios: For keys of `rates` or `counts` whose number over the corpus is no mean over the samples, how it is made
+            of sums; the keys that it sums are further keys of every sample.
         uses_embeddings: Whether `score` reads `comparison.similarity` or `comparison.vectors`.
         reads_prediction: Whether `score` looks at the prediction in a way of its own, so that its rates stand as they
             are even where the common reader finds no plan.
@@ -38,6 +43,7 @@ class Metric(ABC):
     rates: tuple[str, ...] = ()
     counts: tuple[str, ...] = ()
     sparse: Mapping[str, str] = MappingProxyType({})
+    ratios: Mapping[str, Ratio] = MappingProxyType({})
     uses_embeddings: bool = False
     reads_prediction: bool = False
     requires: tuple[str, ...] = ()
@@ -66,3 +72,33 @@ class Metric(ABC):
 
 
 _DECLARED = frozenset(Metric.__annotations__)
+
+
+def check_options(kind: object, options: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for an option that a metric does not have, with the names that are near.
+
+    Args:
+        kind: The metric's class; anything else passes.
+        options: Its config; `type` is none of the options.
+
+    Example:
+        >>> class Steps(Metric):
+        ...     def __init__(self, budget=1): ...
+        ...     def score(self, comparison): ...
+        >>> check_options(Steps, {'type': 'Steps', 'bugdet': 2})
+        Traceback (most recent call last):
+        ...
+        ValueError: Steps has no option 'bugdet'; did you mean 'budget'?
+    """
+    if not (isinstance(kind, type) and issubclass(kind, Metric)):
+        # What is no metric is refused as such, once it is built.
+        return
+    parameters = inspect.signature(kind).parameters
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    for name in options:
+        if name != 'type' and name not in parameters:
+            near = difflib.get_close_matches(name, parameters)
+            known = f'there are: {", ".join(parameters)}' if parameters else 'it has none'
+            hint = f'did you mean {near[0]!r}?' if near else known
+            raise ValueError(f'{kind.__name__} has no option {name!r}; {hint}')

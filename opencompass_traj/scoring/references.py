@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from opencompass_traj.parsing.golden import parse_golden, parse_golden_leniently
@@ -34,19 +35,75 @@ def read_references(
     Raises:
         ValueError: If any is unsound; the message names every sample and step, and what was expected.
     """
+    found, problems = _read_part(references, 0, default_prompt_type, strict=strict)
+    if problems:
+        raise _unsound(problems, len(references))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadReferences:
+    """References that are read a stretch at a time, so that memory does not grow with their number.
+
+    Attributes:
+        references: As for `read_references`.
+        default_prompt_type: As for `read_references`.
+        strict: As for `read_references`.
+        first: The number of the first, which names those that have no id.
+    """
+
+    references: Sequence[object]
+    default_prompt_type: str = 'json'
+    strict: bool = True
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def part(self, start: int, stop: int) -> UnreadReferences:
+        """Those from `start` up to, but not including, `stop`; both count from 0 in this part."""
+        stretch = self.references[start:stop]
+        return UnreadReferences(stretch, self.default_prompt_type, self.strict, self.first + start)
+
+    def read(self) -> list[Alternatives]:
+        """Read and check them all; see `read_references`."""
+        found, problems = _read_part(self.references, self.first, self.default_prompt_type, strict=self.strict)
+        if problems:
+            raise _unsound(problems, len(self))
+        return found
+
+    def problems(self, *, at_once: int = 1_000) -> ValueError | None:
+        """What is unsound in all of them, as the error that `read_references` raises; None where nothing is.
+
+        Args:
+            at_once: How many are held in memory at a time.
+        """
+        found: list[str] = []
+        for start in range(0, len(self), at_once):
+            part = self.part(start, start + at_once)
+            found += _read_part(part.references, part.first, self.default_prompt_type, strict=self.strict)[1]
+        return _unsound(found, len(self)) if found else None
+
+
+def _read_part(
+    references: Sequence[object], first: int, default_prompt_type: str, *, strict: bool
+) -> tuple[list[Alternatives], list[str]]:
+    """The references that can be read, and what is wrong with the others."""
     found: list[Alternatives] = []
     problems: list[str] = []
-    for number, reference in enumerate(references):
+    for number, reference in enumerate(references, first):
         try:
             found.append(_read_one(reference, number, default_prompt_type, strict=strict))
         except ValueError as error:  # noqa: PERF203 - one faulty plan must not hide the faults of the others
             problems.append(str(error))
-    if problems:
-        raise ValueError(
-            '\n'.join([f'{len(problems)} of {len(references)} golden plans cannot be used:', *problems])
-            + '\n(`strict_golden=False` scores what is sound in them)'
-        )
-    return found
+    return found, problems
+
+
+def _unsound(problems: Sequence[str], total: int) -> ValueError:
+    return ValueError(
+        '\n'.join([f'{len(problems)} of {total} golden plans cannot be used:', *problems])
+        + '\n(`strict_golden=False` scores what is sound in them)'
+    )
 
 
 def _read_one(reference: object, number: int, default_prompt_type: str, *, strict: bool) -> Alternatives:
@@ -59,7 +116,9 @@ def _read_one(reference: object, number: int, default_prompt_type: str, *, stric
     prompt_type = meta.get('prompt_type', default_prompt_type)
     if prompt_type not in PROMPT_TYPES:
         raise ValueError(f'{where}: expected `prompt_type` to be one of {", ".join(PROMPT_TYPES)}, got {prompt_type!r}')
-    tools = meta.get('API_list', ())
+    tools = meta.get('API_list') or ()
+    if not isinstance(tools, list | tuple):
+        raise ValueError(f'{where}: expected `meta.API_list` to be a list of tools, got {tools!r:.80}')
     if prompt_type == 'str' and not tools:
         raise ValueError(f"{where}: expected `meta.API_list` to name the tools, as prompt type 'str' needs")
     alternatives = _alternatives(record, where)
@@ -83,7 +142,7 @@ def _record(reference: object, where: str) -> Mapping[str, Any]:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f'{where}: expected the JSON text of a T-Eval record, got {reference!r:.80}') from error
     if isinstance(value, list):
         return {'ground_truth': value}

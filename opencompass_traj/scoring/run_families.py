@@ -7,7 +7,7 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from opencompass_traj.metrics import alternatives, arguments, dag, effects, efficiency, loops, outcome
+from opencompass_traj.metrics import alternatives, dag, effects, efficiency, loops, outcome
 from opencompass_traj.parsing.golden_options import GoldenOptions
 from opencompass_traj.plan import Plan, Trajectory
 from opencompass_traj.scoring.comparison import Comparison
@@ -48,14 +48,8 @@ class ArgumentMatch(Metric):
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
-        pred, ref = comparison.pred, comparison.ref
-        found = arguments.argument_match(
-            [step.args for step in pred.steps],
-            [step.args for step in ref.steps],
-            pairs=comparison.graph_match(budget=self.budget).mapping,
-            tools=ref.names,
-            rules=comparison.reading.rules,
-        )
+        found = comparison.arguments.match(comparison.graph_match(budget=self.budget).mapping)
+        names = comparison.ref_names
         differing = [step for step in found.steps if not step.exact]
         return {
             'argument_precision': found.precision,
@@ -66,7 +60,7 @@ class ArgumentMatch(Metric):
                 {
                     'pred': step.pred,
                     'ref': step.ref,
-                    'tool': ref.names[step.ref],
+                    'tool': names[step.ref],
                     'extra': list(step.extra),
                     'missing': list(step.missing),
                     'different': list(step.different),
@@ -113,8 +107,8 @@ class EffectMatch(Metric):
             'effect_recall': found.score.recall,
             'effect_f1': found.score.f1,
             'effect_exact_rate': float(found.exact),
-            'extra_effects': [f'{i} {pred.names[i]}' for i in found.extra[:MAX_NAMED]],
-            'missing_effects': [f'{i} {ref.names[i]}' for i in found.missing[:MAX_NAMED]],
+            'extra_effects': [f'{i} {comparison.pred_names[i]}' for i in found.extra[:MAX_NAMED]],
+            'missing_effects': [f'{i} {comparison.ref_names[i]}' for i in found.missing[:MAX_NAMED]],
         }
 
     def _of(self, golden: GoldenOptions) -> effects.EffectPatterns:
@@ -191,7 +185,7 @@ class ForbiddenTools(Metric):
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Score one comparison; see `Metric.score`."""
         patterns = (*comparison.reference.options.forbidden, *self.forbidden)
-        hits = alternatives.forbidden_hits(comparison.pred.names, patterns)
+        hits = alternatives.forbidden_hits(comparison.pred_names, patterns)
         return {'forbidden_hits': float(len(hits)), 'forbidden_calls': hits[:MAX_NAMED]}
 
 
