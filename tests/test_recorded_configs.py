@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opencompass_traj import scoring
+from opencompass_traj.parsing.sealed import golden_key, unseal
 from opencompass_traj.parsing.trajectories import read_trajectory
 from opencompass_traj.plan import Trajectory
 from opencompass_traj.recordings import pairing_problems, read_recording
@@ -31,12 +33,13 @@ def tasks() -> list[Task]:
 
 
 @pytest.fixture(scope='module')
-def runs() -> dict[str, dict[str, Trajectory]]:
+def runs(tasks: list[Task]) -> dict[str, dict[str, Trajectory]]:
     found: dict[str, dict[str, Trajectory]] = {}
     for agent, path in AGENTS.items():
         found[agent] = {}
-        for key, text in read_recording(path).items():
-            run = read_trajectory(text)
+        keys = {task.id: golden_key(task.record) for task in tasks}
+        for key, text in read_recording(path, tasks=tasks).items():
+            run = read_trajectory(unseal(text, partial(keys.get, key, '')).prediction)
             assert isinstance(run, Trajectory), (agent, key, run)
             found[agent][key] = run
     return found
@@ -48,7 +51,7 @@ def scores(tasks: list[Task]) -> dict[str, scoring.CorpusScore]:
     scorer = scoring.Scorer([getattr(scoring, name)() for name in METRICS])
     found = {}
     for agent, path in AGENTS.items():
-        answers = read_recording(path)
+        answers = read_recording(path, tasks=tasks)
         found[agent] = scorer.score([answers[task.id] for task in tasks], golden)
     return found
 

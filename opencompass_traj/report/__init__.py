@@ -1,0 +1,1 @@
+"""Reports on finished runs: from the result files alone, without the host."""
