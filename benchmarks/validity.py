@@ -60,7 +60,7 @@ Rows = list[dict[str, Any]]
 def scores(file: Path, metrics: Sequence[Any], **options: Any) -> tuple[Rows, Scorer]:
     """The details of every run under some metrics."""
     tasks = read_tasks(str(file), fields=FIELDS)
-    runs = read_recording(str(file), fields={'id': FIELDS['id']})
+    runs = read_recording(str(file), fields={'id': FIELDS['id']}, tasks=tasks)
     scorer = Scorer(metrics, **options)
     found = scorer.score([runs[task.id] for task in tasks], read_references([task.record for task in tasks]))
     return found.details, scorer
