@@ -21,12 +21,15 @@ from opencompass.summarizers.default import (
     model_abbr_from_cfg_used_in_summarizer,
 )
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
+from opencompass.utils.prompt import get_prompt_hash
 
 from opencompass_traj.command_line.exit_codes import FAULTS_FOUND
 from opencompass_traj.command_line.output import write, write_file
 from opencompass_traj.report.gate import Gate
 from opencompass_traj.report.junit import as_junit
 from opencompass_traj.report.page import write_report
+from opencompass_traj.report.page_overview import Findings
+from opencompass_traj.report.results import further_keys
 from opencompass_traj.report.runs import Run, TaskResult, read_run
 from opencompass_traj.report.summary import analyse, write_tables
 from opencompass_traj.report.summary_text import summary_text
@@ -76,7 +79,8 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
 
     Args:
         config: The run's config, given by OpenCompass.
-        metrics: Rows for each dataset that has them, in order.
+        metrics: Rows for each dataset that has them, in order; None: `LEADING_METRICS`, and what the config
+            asked for besides the default ones.
         dataset_abbrs: OpenCompass' own list of rows, put behind the trajectory rows.
         summary_groups: OpenCompass' groups.
         based_on: The module of a summarizer config whose rows and groups are taken over, such as
@@ -94,7 +98,7 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
     def __init__(
         self,
         config: Any,
-        metrics: Sequence[str] = LEADING_METRICS,
+        metrics: Sequence[str] | None = None,
         dataset_abbrs: Sequence[Any] = (),
         summary_groups: Sequence[Any] = (),
         based_on: str | None = None,
@@ -105,7 +109,8 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
     ) -> None:
         base = _summarizer_of(based_on) if based_on else {}
         super().__init__(config=config, summary_groups=[*base.get('summary_groups', ()), *summary_groups])
-        self.metrics = list(metrics)
+        self.metrics = list(LEADING_METRICS if metrics is None else metrics)
+        self.shows_further = metrics is None
         self.further_rows = [*base.get('dataset_abbrs', ()), *dataset_abbrs]
         self.report = report
         self.language = language
@@ -124,11 +129,13 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
         stamp = time_str or datetime.now().strftime('%Y%m%d_%H%M%S')
         super().summarize(output_path, stamp)
         base = Path(output_path or Path(self.work_dir) / 'summary' / f'summary_{stamp}.txt').with_suffix('')
-        analysis = analyse(self.run, self.metrics)
+        analysis = analyse(self.run, [*self.metrics, *self._further()])
         files = write_tables(analysis, base)
         write(f'\n{summary_text(analysis, files=base.name)}')
         if self.report:
-            files.append(write_report(self.run, base.with_suffix('.html'), language=self.language))
+            findings = Findings(analysis.intervals, analysis.comparisons)
+            page = base.with_suffix('.html')
+            files.append(write_report(self.run, page, language=self.language, findings=findings))
         for file in files:
             self.logger.info(f'write {file.absolute()}')
         if self.gate is not None:
@@ -182,19 +189,36 @@ class TrajectorySummarizer(DefaultSummarizer):  # type: ignore[misc]
     def _rows(self, parsed: Mapping[str, Mapping[str, Any]], metrics: Mapping[str, Sequence[str]]) -> list[Any]:
         """The rows of the table: dataset and metric, or the dataset alone."""
         abbrs = self.run.datasets
+        shown = [*self.metrics, *self._further()]
         rows = [
             [abbr, metric]
             for abbr in abbrs
-            for metric in self.metrics
+            for metric in shown
             if metric in metrics.get(abbr, ()) and _known(parsed, abbr, metric)
         ]
         # A dataset without a result keeps a row of dashes, and one that none of our metrics scored its first number.
         others = [abbr for abbr in abbrs if not any(abbr == row[0] for row in rows)] if not self.further_rows else []
         return [*rows, *others, *self.further_rows]
 
+    def _further(self) -> list[str]:
+        ours = (task.numbers for task in self.run.scored if task.settings) if self.shows_further else ()
+        return [key for key in further_keys(key for numbers in ours for key in numbers) if key not in self.metrics]
+
     def _format_table(self, *arguments: Any, **options: Any) -> list[list[str]]:
         table = super()._format_table(*arguments, **options)
+        versions = self._versions_of_shards()
+        for row in table:
+            row[1] = versions.get(row[0], row[1])
         return [['-' if cell == 'nan' else cell for cell in row] for row in table]
+
+    def _versions_of_shards(self) -> dict[str, str]:
+        """The versions of the datasets that stand in the config as shards: OpenCompass looks for them by name."""
+        configs = {dataset_abbr_from_cfg(dataset): dataset for dataset in self.dataset_cfgs}
+        return {
+            dataset: get_prompt_hash(configs[names[0]])[:6]
+            for dataset, names in shard_groups(configs).items()
+            if names[0] in configs
+        }
 
 
 def _as_written(task: TaskResult) -> dict[str, Any]:

@@ -35,7 +35,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     'commands': ({'values', 'parsing', 'files', 'report'}, {'tqdm'}),
     'shell': (
         {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring', 'report', 'commands'},
-        {'numpy', 'scipy', 'opencompass', 'mmengine', 'datasets', 'torch', 'tqdm'},
+        {'numpy', 'scipy', 'networkx', 'opencompass', 'mmengine', 'datasets', 'torch', 'tqdm'},
     ),
 }
 MODULES = {

@@ -316,3 +316,9 @@ def test_the_best_of_several_golden_plans_is_the_one_in_the_row() -> None:
     row = row_of([step(0, 'a'), step(1, 'b')], golden, [SequenceSimilarity()])
     assert row['golden_index'] == 1
     assert [one['name'] for one in row['ref_steps']] == ['a', 'b']
+
+
+def test_a_long_text_is_cut_once_and_says_how_much_is_missing() -> None:
+    row = row_of(f'no plan \ud800 {"x" * 9_000}', {**GOLDEN, 'query': 'q' * 1_000_000})
+    assert row['query'].endswith(' of 1000000 characters left out)')
+    assert row['query'].count('left out') == 1

@@ -228,3 +228,16 @@ def test_the_summary_is_made_again_the_same(folder: Path) -> None:
     for name in ('.csv', '.md', '_intervals.csv', '_comparison.csv', '_groups.csv', '_tools.csv'):
         first, second = (folder / 'summary' / f'summary_{stamp}{name}' for stamp in ('x', 'y'))
         assert first.read_bytes() == second.read_bytes()
+
+
+def test_numbers_that_the_config_asked_for_besides_stand_behind_ours(folder: Path) -> None:
+    for model in ('good', 'bad'):
+        edit(folder, model, lambda content: {**content, 'ragas_tool_call_f1': 25.0, 'tools_used': 3.0})
+    summarizer(folder, ('good', 'bad'), report=False).summarize(time_str='x')
+    rows = [metric for _, metric in table(folder)]
+    assert rows[0] == 'trajectory_score'
+    assert rows[-2:] == ['ragas_tool_call_f1', 'tools_used']
+    assert len(rows) == len(set(rows))
+    assert not {'plan_precision', 'step_known_rate', 'precision'} & set(rows)
+    summarizer(folder, ('good', 'bad'), report=False, metrics=['sequence_similarity']).summarize(time_str='y')
+    assert [metric for _, metric in table(folder, 'y')] == ['sequence_similarity']

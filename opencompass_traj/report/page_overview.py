@@ -12,7 +12,7 @@ from opencompass_traj.report.breakdown import group_means, tool_faults
 from opencompass_traj.report.directions import less_is_better
 from opencompass_traj.report.known import known_number
 from opencompass_traj.report.page_text import cut, number, visible
-from opencompass_traj.report.results import known_rates
+from opencompass_traj.report.results import further_keys, known_rates
 from opencompass_traj.report.runs import Run
 from opencompass_traj.report.statistics import CONFIDENCE, Interval
 
@@ -52,7 +52,8 @@ class Findings:
 
     Attributes:
         intervals: As `analysis.intervals` gives them.
-        comparisons: As `analysis.compare_models` gives them, at least those by the first number of the leaderboard.
+        comparisons: As `analysis.compare_models` gives them. Where there are none by the first number of the
+            leaderboard, those are computed.
         confidence: Of the intervals, in (0, 1).
     """
 
@@ -76,15 +77,14 @@ def build_overview(run: Run, findings: Findings | None = None) -> dict[str, Any]
     known = findings or Findings()
     columns = columns_of(run)
     found = known.intervals if known.intervals is not None else intervals(run, confidence=known.confidence)
-    main = columns[:1]
-    comparisons = known.comparisons
-    if comparisons is None:
-        comparisons = compare_models(run, main, confidence=known.confidence)
+    main, rates = columns[:1], known_rates().union(*(task.rates for task in run.scored))
+    comparisons = [one for one in known.comparisons or () if one.metric in main]
+    comparisons = comparisons or compare_models(run, main, confidence=known.confidence)
     return {
         'level': number(100 * known.confidence),
-        'columns': [[key, int(key in known_rates()), int(less_is_better(key))] for key in columns],
+        'columns': [[key, int(key in rates), int(less_is_better(key))] for key in columns],
         'scores': _scores(run, columns, found),
-        'comparisons': [_comparison(one) for one in comparisons if one.metric in main],
+        'comparisons': [_comparison(one) for one in comparisons],
         'groups': [
             [one.kind, cut(one.group, 100), one.model, one.n, number(one.means[main[0]])]
             for one in group_means(run, main)
@@ -96,9 +96,10 @@ def build_overview(run: Run, findings: Findings | None = None) -> dict[str, Any]
 
 
 def columns_of(run: Run) -> list[str]:
-    """The leading metrics that some task has; of a run without any, all that its tasks have."""
-    known = [key for key in LEADING if any(known_number(task, key) is not None for task in run.scored)]
-    return known or list(dict.fromkeys(key for task in run.scored for key in task.numbers))
+    """The leading metrics that some task has, and what was asked for besides; of a run without any, all it has."""
+    further = further_keys(key for task in run.scored if task.settings for key in task.numbers)
+    leading = [key for key in (*LEADING, *further) if any(known_number(task, key) is not None for task in run.scored)]
+    return leading or list(dict.fromkeys(key for task in run.scored for key in task.numbers))
 
 
 def _scores(run: Run, columns: list[str], found: Intervals) -> list[list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from opencompass_traj import scoring
 from opencompass_traj.details import DETAILS_FILE
 from opencompass_traj.report.row_files import file_rows
 from opencompass_traj.scoring import Metric
+from opencompass_traj.scoring.peers import PEERS, PeerMetrics, ToolCallMatch
 from opencompass_traj.shards import sample_counts
 
 MAX_REASON: Final = 500
@@ -85,10 +86,20 @@ def metric_key(key: str) -> str:
 
 def known_rates() -> frozenset[str]:
     """The keys of all metrics of the package that are rates."""
-    metrics = [getattr(scoring, name) for name in scoring.__all__]
-    families = [kind for kind in metrics if isinstance(kind, type) and issubclass(kind, Metric)]
-    keys = (key for kind in families for key in (*kind.rates, *kind.sparse.values()))
+    peers = [PeerMetrics(name) for name in PEERS]
+    keys = (key for kind in (*_families(), ToolCallMatch(), *peers) for key in (*kind.rates, *kind.sparse.values()))
     return _TEVAL_RATES.union(keys)
+
+
+def further_keys(numbers: Iterable[str]) -> list[str]:
+    """Those of a result's keys that the default metrics do not give: what the config asked for besides, in order."""
+    default = {key for kind in _families() for key in (*kind.rates, *kind.counts, *kind.sparse.values())}
+    return [key for key in dict.fromkeys(numbers) if key not in default and key not in _TEVAL_RATES]
+
+
+def _families() -> list[type[Metric]]:
+    metrics = [getattr(scoring, name) for name in scoring.__all__]
+    return [kind for kind in metrics if isinstance(kind, type) and issubclass(kind, Metric)]
 
 
 def _content(file: Path) -> dict[str, Any]:

@@ -84,9 +84,11 @@ def mean_intervals(
     `scipy.stats.bootstrap` draws rows and gives bias-corrected and accelerated (BCa) intervals, which follow a skewed
     mean; above `MAX_BCA_ROWS` rows plain percentiles, and above `MAX_DRAWN_ROWS` the normal interval that the draws
     lead to, except for rare events. All columns share the draws. The level is widened by the factor that Student's
-    interval has over the normal one, without which intervals of few rows are too narrow (Hesterberg 2015). Where all values of a bounded column are equal there is nothing to draw from: at the given level a share of
-    up to `p` of all tasks may differ and not have been seen, `p = 1 - ((1 - confidence) / 2) ** (1 / n)`, and the
-    interval is how far they can move the mean. For a rate of only 1 or only 0 this is the exact binomial interval.
+    interval has over the normal one, without which intervals of few rows are too narrow (Hesterberg 2015).
+
+    Where all values of a bounded column are equal there is nothing to draw from. A share of up to `p = 1 - ((1 -
+    confidence) / 2) ** (1 / n)` of all tasks may differ and not have been seen, and the interval is how far these can
+    move the mean. For a rate of only 1 or only 0 this is the exact binomial interval.
 
     Args:
         values: One row per task, one column per metric; NaN where not known. A mean is over the known values, and so

@@ -32,6 +32,9 @@ SHORT_PLAN: Final = 4_000
 MAX_TEXT: Final = 4_000
 """Characters of the query, of the raw prediction, and of any other text."""
 
+MAX_NOTE: Final = 60
+"""Characters that `cut` puts behind a text."""
+
 MAX_ARGUMENTS: Final = 100
 MAX_NAME: Final = 200
 MAX_EDGES: Final = 5_000
@@ -235,7 +238,8 @@ def _is_clean(*texts: str) -> bool:
 def _mended(value: Any) -> Any:
     """The value with every text in it short and fit to be written."""
     if isinstance(value, str):
-        return encodable(cut(value, MAX_TEXT))
+        # What `cut` has shortened before is left as it is, with its note.
+        return encodable(value if len(value) <= MAX_TEXT + MAX_NOTE else cut(value, MAX_TEXT))
     if isinstance(value, dict):
         return {_mended(key): _mended(inner) for key, inner in value.items()}
     return [_mended(inner) for inner in value] if isinstance(value, list | tuple) else value

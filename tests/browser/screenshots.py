@@ -22,7 +22,7 @@ PHONE = {'width': 360, 'height': 740}
 # Name, address, window, scheme, language, and what is scrolled to the top.
 PICTURES: tuple[tuple[str, str, dict[str, int], str, str, str], ...] = (
     ('report_overview', '', LAPTOP, 'light', 'en', ''),
-    ('report_sample', SAMPLE, {'width': 1280, 'height': 1150}, 'light', 'en', ''),
+    ('report_sample', SAMPLE, {'width': 1280, 'height': 1130}, 'light', 'en', '.verdict'),
     ('report_faults', '#dataset=trajectory-demo', {'width': 1280, 'height': 620}, 'dark', 'en', '#faults'),
     ('report_phone', SAMPLE, PHONE, 'dark', 'en', '#paths'),
     ('report_chinese', CHINESE, LAPTOP, 'light', 'zh', ''),

@@ -150,6 +150,7 @@ def test_a_link_to_one_run_shows_where_it_went_wrong(visit: Visit, demo_page: Pa
     assert 'called email.send before order.get_status' in verdict
     assert page.locator('.paths .line').count() == 5
     assert page.locator('.line.wrong .flag').inner_text() == 'first fault'
+    assert page.locator('.ringed .step').get_attribute('id') == 'pred-0'
     assert page.locator('.wires path').count() == 3
     assert page.locator('.arg.different').count() == 2
     assert page.locator('.arg.different mark').all_inner_texts() == ['14', '41']

@@ -92,23 +92,27 @@ function pathLegend(detail) {
   );
 }
 
+// The step that the first fault is about is ringed; of a wrong tool both.
+const RINGED = {ref: (kind) => kind === 'missing' || kind === 'tool', pred: (kind) => kind !== 'missing'};
+
 function pathRow(context, [pred, ref], line) {
   const {detail, partner, marks, first} = context;
   const wrong = first && first[1] === line;
-  const wrongSide = {missing: ' wrong-ref', tool: ' wrong-ref wrong-pred'}[first?.[0]] ?? ' wrong-pred';
+  const ringed = (side) => (wrong && RINGED[side](first[0]) ? ` ringed kind-${first[0]}` : '');
   const kept = pred >= 0 && ref >= 0 && partner.get(pred) === ref;
   const look = rowLook(context, pred, ref);
-  const same = kept && !marks.has(pred) && detail.flags[pred] === '.';
+  const same =
+    kept && !marks.has(pred) && detail.flags[pred] === '.' && !detail.faults.some((fault) => fault[1] === line);
   return el(
     'tr',
     {
-      class: `line look-${look || 'x'}${same ? ' same' : ''}${wrong ? ` wrong${wrongSide}` : ''}`,
+      class: `line look-${look || 'x'}${same ? ' same' : ''}${wrong ? ' wrong' : ''}`,
       id: `line-${line}`,
       'data-line': line,
     },
     el(
       'td',
-      {class: 'side-ref', 'data-label': t('golden_short')},
+      {class: `side-ref${ringed('ref')}`, 'data-label': t('golden_short')},
       ref >= 0 ? card(context, 'ref', ref, line) : el('span', {class: 'gap'}, t('no_call')),
     ),
     el(
@@ -120,7 +124,7 @@ function pathRow(context, [pred, ref], line) {
     ),
     el(
       'td',
-      {class: 'side-pred', 'data-label': t('predicted_short')},
+      {class: `side-pred${ringed('pred')}`, 'data-label': t('predicted_short')},
       pred >= 0 ? card(context, 'pred', pred, line) : el('span', {class: 'gap'}, t('no_call')),
     ),
   );
