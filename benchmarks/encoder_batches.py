@@ -30,7 +30,10 @@ def texts_of(path, samples):
     metric = TEvalPlanning()
     pairs = zip(predictions, read_references(references), strict=True)
     found = {
-        text: None for prediction, golden in pairs for one in golden for text in metric.texts(Comparison(prediction, one))
+        text: None
+        for prediction, golden in pairs
+        for one in golden
+        for text in metric.texts(Comparison(prediction, one))
     }
     return sorted(found, key=lambda text: (-len(text), text))
 

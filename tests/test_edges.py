@@ -301,3 +301,28 @@ def test_any_prediction_gives_a_graph(pred: Plan, golden_has_graph: bool) -> Non
     stated = sum(len(dict.fromkeys(step.prev or ())) for step in pred_end.steps)
     assert len(result.graph.edges) + len(result.dropped) <= stated or result.source != 'prev'
     assert repr(pred) == before
+
+
+# ---------------------------------------------------------------- the short way for edges to earlier steps
+
+KEYS = st.sampled_from([0, 1, 2, 3, '1', 'a', 9])
+
+
+@given(st.lists(st.tuples(KEYS, st.lists(KEYS, max_size=3)), max_size=6))
+def test_edges_to_earlier_steps_are_those_of_the_full_search(steps: list[tuple[StepId, list[StepId]]]) -> None:
+    plan = Plan(tuple(Step(key, 'tool', prev=tuple(prev)) for key, prev in steps))
+    short = predicted_edges(plan, golden_has_graph=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, '_edges_to_earlier', lambda *_: None)
+        assert short == predicted_edges(plan, golden_has_graph=True)
+
+
+@given(st.lists(st.tuples(KEYS, st.lists(KEYS, max_size=3)), max_size=4), st.lists(KEYS, max_size=2))
+def test_only_dependencies_on_the_markers_are_dropped_with_them(
+    steps: list[tuple[StepId, list[StepId]]], markers: list[StepId]
+) -> None:
+    kept = [Step(key, 'tool', prev=tuple(prev)) for key, prev in steps]
+    plan = Plan((*kept, *(Step(key, 'FinishAction') for key in markers)))
+    gone = {str(key) for key in markers} - {str(key) for key, _ in steps}
+    expected = [tuple(key for key in prev if str(key) not in gone) for _, prev in steps]
+    assert [step.prev for step in drop_finish(plan).steps] == expected

@@ -6,6 +6,7 @@ import json
 import random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from opencompass_traj import scoring
@@ -23,6 +24,8 @@ from opencompass_traj.scoring import (
     Scorer,
     SequenceSimilarity,
     TrajectoryScore,
+    comparison,
+    corpus,
     read_references,
 )
 from tests.conftest import ExactEncoder, HashedEncoder
@@ -428,3 +431,47 @@ def test_the_threshold_of_the_match_options_is_the_default() -> None:
 
 def test_the_prompt_types_are_tevals() -> None:
     assert scoring.PROMPT_TYPES == ('json', 'str', 'ReWOO')
+
+
+def checked(metric: Metric, value: Any) -> str:
+    try:
+        corpus._check_numbers(metric, {'a': value})
+    except (TypeError, ValueError) as error:
+        return f'{type(error).__name__}: {error}'
+    return ''
+
+
+@pytest.mark.parametrize(
+    'value',
+    [0.5, 0.0, 1.0, 1, 0, True, None, float('nan'), float('inf'), 1 + 1e-10, -1e-12, 1.5, -3.0, np.float64(0.5), 'x'],
+)  # fmt: skip
+@pytest.mark.parametrize('kind', ['rates', 'counts'])
+@pytest.mark.parametrize('sparse', [False, True])
+def test_plain_numbers_pass_by_the_short_way_and_no_others(
+    value: Any, kind: str, sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metric = SequenceSimilarity()
+    metric.rates, metric.counts = (('a',), ()) if kind == 'rates' else ((), ('a',))
+    metric.sparse = {'a': 'a_known_rate'} if sparse else {}
+    short = checked(metric, value)
+    monkeypatch.setattr(corpus, '_are_plain', lambda *_: False)
+    assert short == checked(metric, value)
+
+
+def test_two_metrics_that_ask_for_the_same_closest_order_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    compute = comparison.partial_order_similarity
+
+    def counted(*args: Any, **options: Any) -> Any:
+        asked.append(args)
+        return compute(*args, **options)
+
+    monkeypatch.setattr(comparison, 'partial_order_similarity', counted)
+    golden = [{'name': name, 'args': {}, 'turn': turn} for name, turn in zip('abcd', (0, 0, 1, 1), strict=True)]
+    prediction = json.dumps({'plan': [[{'name': 'b'}, {'name': 'a'}], [{'name': 'c'}]]})
+    rows = scorer(symbolic()).score([prediction], read_references([golden])).details
+    assert len(asked) == 1
+    assert rows[0]['sequence_similarity'] == rows[0]['partial_order_similarity'] == 0.75
+    other = [PartialOrderSimilarity('indel'), SequenceSimilarity()]
+    scorer(other, best_by='sequence_similarity').score([prediction], read_references([golden]))
+    assert len(asked) == 3

@@ -92,7 +92,7 @@ class ArgumentRules:
 
     @property
     def has_places(self) -> bool:
-        """Whether there are rules for single places."""
+        """Whether there are rules for single places; where there are none, no place needs its name."""
         return bool(self.ignore_keys or self.tools)
 
     def equal(self, pred_value: object, ref_value: object, *, tool: str, key: str = '') -> bool:
@@ -144,8 +144,11 @@ class ArgumentRules:
         blank = isinstance(value, str) and not value.strip()
         if not path and (value is None or blank or (isinstance(value, (list, tuple)) and not value)):
             return {}
-        if not self.has_places:
-            return read_value(value, json_text=self.json_text, depth=len(path))
+        if self.has_places:
+            return self._prepare_at(value, tool, path)
+        return read_value(value, json_text=self.json_text, depth=len(path))
+
+    def _prepare_at(self, value: object, tool: str, path: Path) -> Any:
         rule = self.rule_for(tool, path) if path else None
         if rule is not None or len(path) > MAX_DEPTH:
             return value

@@ -21,6 +21,9 @@ class Covers(NamedTuple):
 
 
 def _list_bits(mask: int) -> tuple[int, ...]:
+    if mask.bit_count() * 8 > mask.bit_length():
+        # Of a long and well filled mask every single step below would cost its whole length.
+        return tuple(i for i, digit in enumerate(bin(mask)[:1:-1]) if digit == '1')
     found = []
     while mask:
         lowest = mask & -mask

@@ -17,9 +17,7 @@ _MOST_STEPS = 300
 _UNMATCHED = -1
 
 
-def map_small(
-    blocks: Sequence[Block], pred_edges: Edges, ref_edges: Edges, settled: Pairs
-) -> tuple[Pairs, int] | None:
+def map_small(blocks: Sequence[Block], pred_edges: Edges, ref_edges: Edges, settled: Pairs) -> tuple[Pairs, int] | None:
     """The best maximal mapping of the blocks, where all pairs inside a block are worth 1.
 
     Args:

@@ -173,9 +173,7 @@ def _pairs_by_cover(columns: _Columns, costs: Costs) -> Ints:
     return costs.pair.T[:, columns.cells.element]
 
 
-def _fill_beam(
-    preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int
-) -> tuple[list[Ints], list[_Level]]:
+def _fill_beam(preds: Sequence[int], columns: _Columns, costs: Costs, *, width: int) -> tuple[list[Ints], list[_Level]]:
     """As `_fill`, but keep only the most promising down-sets of each level."""
     following = immediate_successors(preds)
     level = first_level(preds)

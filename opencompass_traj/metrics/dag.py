@@ -237,9 +237,7 @@ def _matched(
 ) -> tuple[float, float, tuple[tuple[int, int], ...]]:
     """Matched nodes, matched edges (both by weight) and the golden edges that were not matched."""
     back = {golden: node for node, golden in found.pairs}
-    hits = [
-        (i, j) for i, j in ref.edges if i in back and j in back and pred_edges.rows[back[i]] >> back[j] & 1
-    ]
+    hits = [(i, j) for i, j in ref.edges if i in back and j in back and pred_edges.rows[back[i]] >> back[j] & 1]
     missing = tuple(sorted(ref.edges.difference(hits)))
     if weights is None:
         return len(found.pairs), len(hits), missing

@@ -86,8 +86,8 @@ def metric_key(key: str) -> str:
 
 def known_rates() -> frozenset[str]:
     """The keys of all metrics of the package that are rates."""
-    peers = [PeerMetrics(name) for name in PEERS]
-    keys = (key for kind in (*_families(), ToolCallMatch(), *peers) for key in (*kind.rates, *kind.sparse.values()))
+    kinds: list[Metric | type[Metric]] = [*_families(), ToolCallMatch(), *map(PeerMetrics, PEERS)]
+    keys = (key for kind in kinds for key in (*kind.rates, *kind.sparse.values()))
     return _TEVAL_RATES.union(keys)
 
 

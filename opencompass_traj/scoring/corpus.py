@@ -243,7 +243,7 @@ def _check_numbers(metric: Metric, numbers: Mapping[str, Any]) -> None:
 
 
 def _are_plain(metric: Metric, numbers: Mapping[str, Any]) -> bool:
-    """Whether all numbers are floats in their range, or missing where they may be; where not, it is said what is wrong."""
+    """Whether all numbers are floats in their range, or missing where they may be: the usual case, quickly seen."""
     for key in metric.rates:
         value = numbers.get(key)
         if not (0.0 <= value <= 1.0 if type(value) is float else value is None and key in metric.sparse):

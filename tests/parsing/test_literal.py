@@ -18,12 +18,13 @@ NEITHER = ParseFailure('neither a Python literal nor JSON')
 
 # Pieces on which JSON and Python are of two minds, or nearly.
 PIECES = (
-    '\\/', '\\u00e9', '\\ud83d\\ude00', '\\ud83d', '\\uD83D', '\\uDE00', '\\u0000', '\\\\', '\\\\u d83d', '\\\\/', '\\"',
-    "\\'", '\\n', '\\b\\f\\r\\t', '\\x41', '\\101', '\\N{DASH}', '\\d', '\n', '\t', '\x00', '\x0c', '\x1a', '\ufeff',
-    '\u2028', '\u00a0', '\x85', '\ud800', 'é', 'true', 'false', 'null', 'None', 'True', 'NaN', 'Infinity', '-Infinity',
-    '-0', '-0.0', '0', '01', '1_0', '1.', '.5', '1e5', '1E400', '-1e999', '1e-999', '0x1f', '1j', '1+2j', '9' * 4299,
-    '9' * 4301, '12345678901234567890', '""', '"a" "b"', "'a'", 'b"x"', 'r"x"', '"""', '#', '//', ',', ':', '[', ']',
-    '{', '}', '(', ')', '{1: 2}', '{"a", "b"}', '{"k": 1, "k": 2}', ' ', '\\\n', '*', '-', '- 1', '--1', '1if 1else 2',
+    '\\/', '\\u00e9', '\\ud83d\\ude00', '\\ud83d', '\\uD83D', '\\uDE00', '\\u0000', '\\\\', '\\\\u d83d', '\\\\/',
+    '\\"', "\\'", '\\n', '\\b\\f\\r\\t', '\\x41', '\\101', '\\N{DASH}', '\\d', '\n', '\t', '\x00', '\x0c', '\x1a',
+    '\ufeff', '\u2028', '\u00a0', '\x85', '\ud800', 'é', 'true', 'false', 'null', 'None', 'True', 'NaN',
+    'Infinity', '-Infinity', '-0', '-0.0', '0', '01', '1_0', '1.', '.5', '1e5', '1E400', '-1e999', '1e-999',
+    '0x1f', '1j', '1+2j', '9' * 4299, '9' * 4301, '12345678901234567890', '""', '"a" "b"', "'a'", 'b"x"', 'r"x"',
+    '"""', '#', '//', ',', ':', '[', ']', '{', '}', '(', ')', '{1: 2}', '{"a", "b"}', '{"k": 1, "k": 2}', ' ',
+    '\\\n', '*', '-', '- 1', '--1', '1if 1else 2',
 )  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def slowly(text):
             with warnings.catch_warnings():
                 warnings.simplefilter('ignore')
                 return read(text)
-        except UNREADABLE:
+        except UNREADABLE:  # noqa: PERF203 - one reader after another
             continue
     return NEITHER
 
