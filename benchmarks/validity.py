@@ -24,7 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from opencompass_traj.embedding import EncoderUnavailableError, load_encoder, shared_vectors
+from opencompass_traj.embedding import load_encoder, shared_vectors
+from opencompass_traj.model_files import EncoderUnavailableError
 from opencompass_traj.recordings import read_recording
 from opencompass_traj.scoring import (
     ArgumentMatch,

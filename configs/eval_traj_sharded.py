@@ -14,7 +14,7 @@ with read_base():
 shards = 4
 datasets = [
     # The name is what joins the shards in the summary: `<dataset>-shard-<shard>-of-<shards>`.
-    {**dataset, 'abbr': f"{dataset['abbr']}-shard-{shard}-of-{shards}", 'shard': shard, 'shards': shards}
+    {**dataset, 'abbr': f'{dataset["abbr"]}-shard-{shard}-of-{shards}', 'shard': shard, 'shards': shards}
     for dataset in _whole
     for shard in range(shards)
 ]

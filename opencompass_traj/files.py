@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from opencompass_traj.embedding import PACKAGE_PREFIX, package_folder
+from opencompass_traj.model_files import PACKAGE_PREFIX, package_folder
 
 MAX_NAMED_PROBLEMS = 50
 # Of the rows that share an id.

@@ -28,7 +28,6 @@ from opencompass_traj.embedding import TextVectors
 from opencompass_traj.matching import MatchOptions, text_similarity
 from opencompass_traj.metrics.permutation import permutation_match
 from opencompass_traj.metrics.prf import precision_recall_f1
-from opencompass_traj.parsing.literal import MAX_CHARS
 from opencompass_traj.parsing.teval import rewoo_args_text
 from opencompass_traj.parsing.trajectories import RECORDED
 from opencompass_traj.plan import ParseFailure, Trajectory
@@ -218,10 +217,12 @@ def _read_plans(comparison: Comparison) -> tuple[Steps, Steps]:
         return _read(steps, dataclasses.replace(reference, prompt_type='json'))
     if reference.prompt_type == 'ReWOO':
         return _rewoo_plans(comparison)
-    unusable = reference.prompt_type == 'str' and not isinstance(prediction, str)
-    if unusable or (isinstance(prediction, str) and len(prediction) > MAX_CHARS):
-        return [], []
-    return _read(prediction, reference)
+    if isinstance(prediction, str):
+        unusable = len(prediction) > comparison.reading.limits.answer_chars
+    else:
+        # Upstream copies a value before it looks at it, and stops at one that is nested too deep.
+        unusable = reference.prompt_type == 'str' or isinstance(comparison.strict, ParseFailure)
+    return ([], []) if unusable else _read(prediction, reference)
 
 
 def _rewoo_plans(comparison: Comparison) -> tuple[Steps, Steps]:

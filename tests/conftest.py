@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opencompass_traj.embedding import SentenceEncoder, TextVectors, load_encoder
+from opencompass_traj.embedding import TextVectors, load_encoder
+from opencompass_traj.sentence_encoder import SentenceEncoder
 
 # Tests neither read nor fill the user's cache, nor do the commands that they start; those of the cache set their own.
 os.environ['OPENCOMPASS_TRAJ_CACHE'] = 'off'

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from opencompass_traj.embedding import package_model_folder
+from opencompass_traj.model_files import package_model_folder
 
 pytestmark = pytest.mark.host
 

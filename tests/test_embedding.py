@@ -14,17 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opencompass_traj import embedding
-from opencompass_traj.embedding import (
+from opencompass_traj import embedding, model_files, sentence_encoder
+from opencompass_traj.embedding import TextVectors, load_encoder
+from opencompass_traj.model_files import EncoderUnavailableError, package_folder, package_model_folder
+from opencompass_traj.sentence_encoder import (
     CPU_BATCH_TOKENS,
     GPU_BATCH_TOKENS,
-    EncoderUnavailableError,
+    LEAST_TOKENS,
     SentenceEncoder,
-    TextVectors,
     batches,
-    load_encoder,
-    package_folder,
-    package_model_folder,
 )
 from tests.conftest import PACKAGED, HashedEncoder
 
@@ -107,10 +105,10 @@ def test_an_encoder_that_gives_too_few_rows_is_noticed() -> None:
         ([5], {'tokens': 8}, [[0]]),
         ([9], {'tokens': 8}, [[0]]),
         ([4, 4, 4], {'tokens': 8}, [[0, 1], [2]]),
-        ([1, 8, 2, 2, 1], {'tokens': 8}, [[1], [2, 3, 0, 4]]),
-        ([3, 3, 2, 2, 2], {'tokens': 6}, [[0, 1], [2, 3, 4]]),
+        ([1, 8, 2, 2, 1], {'tokens': 8}, [[1], [2, 3], [0, 4]]),
+        ([3, 3, 2, 2, 2, 2], {'tokens': 6}, [[0, 1], [2, 3, 4], [5]]),
         ([0, 0, 0], {'tokens': 2}, [[0, 1], [2]]),
-        ([1, 8, 2, 2, 1], {'tokens': 8, 'batch_size': 2}, [[1, 2], [3, 0], [4]]),
+        ([1, 8, 1, 2, 1], {'tokens': 8, 'batch_size': 2}, [[1], [3], [0, 2], [4]]),
         ([9, 9], {'tokens': 1, 'batch_size': 2}, [[0, 1]]),
     ],
 )
@@ -128,14 +126,13 @@ def test_every_text_is_in_one_batch_that_is_full_and_not_too_full(
 ) -> None:
     found = list(batches(lengths, tokens=tokens, batch_size=batch_size))
     assert sorted(number for batch in found for number in batch) == list(range(len(lengths)))
-    longest = [max(lengths[number] for number in batch) for batch in found]
+    of_batch = [{lengths[number] for number in batch} for batch in found]
+    assert all(len(one) == 1 for one in of_batch)
+    longest = [one.pop() for one in of_batch]
     assert longest == sorted(longest, reverse=True)
-    for batch, most, following in zip(found, longest, [*longest[1:], None][: len(found)], strict=True):
-        if batch_size is not None:
-            assert len(batch) == batch_size or following is None
-        else:
-            assert len(batch) * most <= tokens or len(batch) == 1
-            assert following is None or (len(batch) + 1) * max(1, most) > tokens
+    for batch, length, following in zip(found, longest, [*longest[1:], None][: len(found)], strict=True):
+        full = batch_size or max(1, tokens // max(1, length))
+        assert len(batch) == full or (len(batch) < full and following != length)
 
 
 class Recorder:
@@ -166,14 +163,17 @@ def test_batches_are_made_by_tokens_and_rows_come_in_the_order_of_the_texts() ->
     assert rows.dtype == np.float32
     assert rows.tolist() == [[len(text), ord(text[0])] for text in texts]
     assert model.tokenized == [{'truncation': True, 'max_length': 300}]
-    assert model.asked == [['d ' * 400, 'a b c'], ['e f g', 'one_very_long_word_is_one_token']]
+    asked = [list(dict.fromkeys(batch)) for batch in model.asked]
+    assert asked == [['d ' * 400], ['a b c', 'e f g'], ['one_very_long_word_is_one_token']]
+    # Too few tokens: the first text fills the pass up.
+    assert [len(batch) for batch in model.asked] == [1, -(-LEAST_TOKENS // 3), LEAST_TOKENS]
 
 
 @pytest.mark.parametrize('tokenizer', [{}, {'tokenizer': None}, {'tokenizer': SimpleNamespace(encode=len)}])
 def test_without_a_tokenizer_characters_count(tokenizer: dict[str, Any]) -> None:
     model = Recorder(**tokenizer)
     SentenceEncoder('characters', model).encode(['a', 'b' * CPU_BATCH_TOKENS, 'cc', 'd'])
-    assert [len(batch) for batch in model.asked] == [1, 3]
+    assert [batch[:2] for batch in model.asked] == [['b' * CPU_BATCH_TOKENS], ['cc', 'cc'], ['a', 'd']]
 
 
 def test_a_model_without_a_longest_text_is_asked_for_whole_texts() -> None:
@@ -191,7 +191,7 @@ def test_a_gpu_gets_larger_batches() -> None:
         assert [len(batch) for batch in model.asked] == sizes
 
 
-@pytest.mark.parametrize(('count', 'shown'), [(embedding.PROGRESS_FROM_TEXTS - 1, False), (2_000, True)])
+@pytest.mark.parametrize(('count', 'shown'), [(sentence_encoder.PROGRESS_FROM_TEXTS - 1, False), (2_000, True)])
 def test_long_work_shows_a_progress_bar(count: int, shown: bool, capsys: pytest.CaptureFixture[str]) -> None:
     SentenceEncoder('characters', Recorder()).encode([f'{number}' for number in range(count)])
     assert ('encoding' in capsys.readouterr().err) is shown
@@ -215,6 +215,14 @@ def test_the_batch_size_does_not_change_the_numbers(packaged: SentenceEncoder, b
     texts = [f'step number {number} of {"many " * number}' for number in range(7)]
     single = packaged.model.encode(texts, batch_size=1)
     assert SentenceEncoder('some', packaged.model, batch_size).encode(texts) == pytest.approx(single, abs=1e-6)
+
+
+def test_a_vector_depends_on_its_text_alone(packaged: SentenceEncoder) -> None:
+    """Not on the texts beside it: T-Eval's matching decides between equal steps by the last bits."""
+    texts = [f'{"many " * (number % 23)}step {number}' for number in range(120)]
+    whole = packaged.encode(texts)
+    for chosen in ([5], [7, 30], list(range(0, 120, 7)), list(range(119, -1, -1))):
+        assert np.array_equal(packaged.encode([texts[number] for number in chosen]), whole[chosen])
 
 
 def test_tokens_are_counted_as_the_model_cuts_them(packaged: SentenceEncoder) -> None:
@@ -292,7 +300,7 @@ def test_the_offline_setting_is_named_with_the_two_ways_out(monkeypatch: pytest.
         asked.append(local_files_only)
         raise OSError('not in the cache')
 
-    monkeypatch.setattr(embedding, '_open', refuse)
+    monkeypatch.setattr(model_files, '_open', refuse)
     for name in ('HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(variable, '1')
@@ -313,7 +321,8 @@ def check_offline_message(message: str, variable: str) -> None:
 def test_the_libraries_own_errors_offline_become_ours(tmp_path: Path) -> None:
     """In a process of its own: the libraries read their settings when they are imported."""
     script = (
-        'from opencompass_traj.embedding import EncoderUnavailableError, load_encoder\n'
+        'from opencompass_traj.embedding import load_encoder\n'
+        'from opencompass_traj.model_files import EncoderUnavailableError\n'
         'try:\n    load_encoder("all-mpnet-base-v2")\n'
         'except EncoderUnavailableError as error:\n    import json, traceback\n'
         '    print(json.dumps([str(error), len(traceback.format_exc().splitlines())]))\n'
@@ -336,7 +345,7 @@ def test_what_the_hub_said_is_kept_to_one_line(monkeypatch: pytest.MonkeyPatch) 
         asked.append(local_files_only)
         raise OSError('no connection\nsecond line' if not local_files_only else 'not in the cache')
 
-    monkeypatch.setattr(embedding, '_open', refuse)
+    monkeypatch.setattr(model_files, '_open', refuse)
     for name in ('HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'):
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(EncoderUnavailableError, match=r"'some/model'.*the hub said: no connection. Two ways") as caught:
@@ -351,7 +360,7 @@ def test_offline_settings_that_are_off_are_not_blamed(monkeypatch: pytest.Monkey
     def refuse(*_: object, **__: object) -> Any:
         raise OSError('')
 
-    monkeypatch.setattr(embedding, '_open', refuse)
+    monkeypatch.setattr(model_files, '_open', refuse)
     for name in ('HF_HUB_OFFLINE', 'TRANSFORMERS_OFFLINE'):
         monkeypatch.setenv(name, value)
     with pytest.raises(EncoderUnavailableError, match='the hub said: OSError'):
@@ -365,7 +374,7 @@ def test_a_model_in_the_local_cache_asks_no_network(monkeypatch: pytest.MonkeyPa
         asked.append((source, local_files_only))
         return 'model'
 
-    monkeypatch.setattr(embedding, '_open', find)
+    monkeypatch.setattr(model_files, '_open', find)
     assert load_encoder('some/model').model == 'model'
     assert asked == [('some/model', True)]
 

@@ -26,9 +26,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opencompass_traj import embedding_cache, entry_store
-from opencompass_traj.embedding import SentenceEncoder, TextVectors, package_model_folder
+from opencompass_traj.embedding import TextVectors
 from opencompass_traj.embedding_cache import STORE, CachedEncoder, VectorCache, default_folder, encoder_identity
 from opencompass_traj.entry_store import FILE, EntryStore
+from opencompass_traj.model_files import package_model_folder
+from opencompass_traj.sentence_encoder import SentenceEncoder
 from tests.conftest import HashedEncoder
 
 REPOSITORY = Path(__file__).parents[1]

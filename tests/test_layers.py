@@ -23,7 +23,16 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     'parsing': ({'values'}, {'json_repair'}),
     'similarity': (
         {'values'},
-        {'numpy', 'scipy', 'networkx', 'sentence_transformers', 'transformers', 'huggingface_hub', 'tqdm'},
+        {
+            'numpy',
+            'scipy',
+            'networkx',
+            'sentence_transformers',
+            'transformers',
+            'safetensors',
+            'huggingface_hub',
+            'tqdm',
+        },
     ),
     'edges': ({'values', 'metrics', 'parsing'}, NUMERIC),
     'files': ({'values', 'parsing', 'similarity'}, set()),
@@ -40,7 +49,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
 }
 MODULES = {
     'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'encoder': 'similarity',
-    'embedding': 'similarity', 'matching': 'similarity',
+    'embedding': 'similarity', 'sentence_encoder': 'similarity', 'model_files': 'similarity', 'matching': 'similarity',
     'limits': 'values', 'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files',
     'recordings': 'files', 'validation': 'files', 'inspection': 'files',
     '__main__': 'commands', 'command_line': 'commands', 'plain_text': 'values',

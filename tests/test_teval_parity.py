@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from opencompass_traj.embedding import SentenceEncoder, TextVectors, package_model_folder
+from opencompass_traj.embedding import TextVectors
+from opencompass_traj.model_files import package_model_folder
 from opencompass_traj.parsing.teval import parse_prediction
 from opencompass_traj.parsing.trajectories import RECORDED, read_trajectory
 from opencompass_traj.plan import ParseFailure
+from opencompass_traj.sentence_encoder import SentenceEncoder
 from tests.conftest import PACKAGED, ExactEncoder, HashedEncoder
 from tests.data import shared_data
 
@@ -487,6 +489,82 @@ def test_the_prediction_and_the_reference_are_left_as_they_were(build: Callable[
     before = json.dumps([prediction, record])
     build().score([prediction], [record])
     assert json.dumps([prediction, record]) == before
+
+
+@pytest.mark.parametrize('prediction', [plan('a', 'b'), plan('a', 'FinishAction')])
+@pytest.mark.parametrize('prompt_type', ['json', 'ReWOO'])
+def test_upstream_reading_leaves_lists_and_steps_as_they_were(
+    build: Callable[..., Any], prediction: Any, prompt_type: str
+) -> None:
+    """Upstream puts strings in the place of the arguments that it reads."""
+    golden = [{**step, 'args': {'nested': [{'deep': step['name']}]}} for step in plan('b', 'a')]
+    answer = prediction if prompt_type == 'json' else REWOO
+    before = json.dumps([answer, golden])
+    build().score([answer], [as_type({'ground_truth': golden}, prompt_type)])
+    assert json.dumps([answer, golden]) == before
+
+
+def test_plans_are_read_once_for_texts_and_score(
+    build: Callable[..., Any], hashed: HashedEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from opencompass_traj import teval
+
+    read: list[object] = []
+    original = teval._read
+    monkeypatch.setattr(teval, '_read', lambda *pair: read.append(pair) or original(*pair))
+    build(hashed, metrics=[{'type': 'TEvalPlanning'}]).score([plan('a'), plan('b')], [GOLDEN, GOLDEN])
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize('fails', [False, True])
+def test_upstream_multiplies_on_one_thread_and_the_setting_comes_back(
+    build: Callable[..., Any], hashed: HashedEncoder, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    import torch
+
+    from opencompass_traj import teval
+
+    seen: list[int] = []
+
+    def encode(self: Any, texts: Any, **_options: object) -> Any:
+        seen.append(torch.get_num_threads())
+        if fails:
+            raise KeyError('a text without a vector')
+        return torch.from_numpy(self.vectors[texts])
+
+    monkeypatch.setattr(teval._StoredEncoder, 'encode', encode)
+    evaluator = build(hashed, metrics=[{'type': 'TEvalPlanning'}])
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        if fails:
+            with pytest.raises(KeyError, match='without a vector'):
+                evaluator.score([plan('a')], [GOLDEN])
+        else:
+            evaluator.score([plan('a')], [GOLDEN])
+        assert set(seen) == {1}
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_the_matching_is_networkx_own(build: Callable[..., Any], upstream: Callable[..., Any]) -> None:
+    """Dense, sparse and tied weights, beside upstream's untouched function on the same vectors."""
+    from opencompass_traj import teval
+    from opencompass_traj.matching import MatchOptions
+
+    rng = random.Random(11)
+    for _ in range(60):
+        texts = [f'tool {number}' for number in range(rng.randint(1, 6))]
+        pred, golden = (
+            [{'id': at, 'name': rng.choice(texts), 'args': rng.choice(texts)} for at in range(rng.randint(1, 12))]
+            for _ in range(2)
+        )
+        vectors = TextVectors(HashedEncoder(3))
+        vectors.add(texts)
+        match = MatchOptions(match_threshold=rng.choice([0.0, 0.3, 0.7]))
+        beside = teval._UpstreamPlanning(match, vectors)
+        assert teval._match_upstream(beside, pred, golden) == beside.bertscore_match(pred, golden)
 
 
 # ---------------------------------------------------------------- long plans

@@ -34,8 +34,8 @@ def without_reasoning(text: str) -> str | ParseFailure:
         >>> without_reasoning('<think>I would call [{"name": "book"}]')
         ParseFailure(reason='the answer ends inside its reasoning')
     """
-    # Most answers have none of the words, and a search for them takes a tenth of the pattern's time. Outside ASCII other
-    # letters are the same to the pattern, such as the long s.
+    # Most answers have none of the words, and looking for them takes a tenth of the pattern's time. Outside ASCII,
+    # other letters are the same to the pattern, such as the long s.
     if text.isascii() and not any(word in text.lower() for word in _WORDS):
         return text
     kept: list[str] = []

@@ -7,6 +7,7 @@ and fit for the host's UTF-8 JSON file: one lone surrogate, huge number or deep 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -41,6 +42,8 @@ MAX_EDGES: Final = 5_000
 MAX_DEPTH: Final = 50
 
 Row = dict[str, Any]
+# Where in memory an object lies is another place in every run.
+_ADDRESS: Final = re.compile(r'(?: at 0|\.\.\.)x[0-9a-f]{4,16}(?=>)')
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 
 
@@ -133,7 +136,7 @@ def _raw(prediction: object) -> str:
     try:
         return cut(_encode(prediction), MAX_TEXT)
     except (ValueError, TypeError, RecursionError):
-        return shown(prediction)
+        return _ADDRESS.sub('', shown(prediction))
 
 
 def _steps(plan: Plan) -> tuple[list[Row], bool]:

@@ -19,20 +19,25 @@ def nested(depth: int, *, kind: str = 'list') -> Any:
 
 
 def steps(count: int, *, names: int = 3, args: int = 1) -> list[dict[str, Any]]:
-    """A plan of many steps, of which `names` differ in tool and `args` in arguments."""
+    """A plan of many steps, of which `names` differ in tool and `args` in arguments, each with an id of its own."""
     return [{'id': i, 'name': f'tool{i % names}', 'args': {'n': i % args}} for i in range(count)]
 
 
+def same_steps(count: int, *, names: int = 3) -> list[dict[str, Any]]:
+    """Very many steps at little cost: a few, again and again."""
+    few = steps(names, names=names)
+    return (few * (count // names + 1))[:count]
+
+
 def chat(count: int, content: Any = '') -> list[dict[str, Any]]:
-    """A chat in the OpenAI format with a call and its result for each turn."""
-    messages: list[dict[str, Any]] = []
-    for i in range(count):
-        function = {'name': f'tool{i % 3}', 'arguments': '{"n": 1}'}
-        messages.append(
-            {'role': 'assistant', 'tool_calls': [{'id': f'c{i}', 'type': 'function', 'function': function}]}
-        )
-        messages.append({'role': 'tool', 'tool_call_id': f'c{i}', 'content': content})
-    return messages
+    """A chat in the OpenAI format with a call and its result for each turn; every third turn is the same."""
+    turns: list[list[dict[str, Any]]] = []
+    for i in range(3):
+        function = {'name': f'tool{i}', 'arguments': '{"n": 1}'}
+        call = {'id': f'c{i}', 'type': 'function', 'function': function}
+        result = {'role': 'tool', 'tool_call_id': f'c{i}', 'content': content}
+        turns.append([{'role': 'assistant', 'tool_calls': [call]}, result])
+    return [message for i in range(count) for message in turns[i % 3]]
 
 
 def recursive_list() -> list[Any]:
@@ -113,10 +118,11 @@ VALUES: Final[dict[str, Callable[[], Any]]] = {
     'every step needs every other': lambda: [{**STEP, 'id': i, 'prev': list(range(i))} for i in range(400)],
     '1,000 steps': lambda: steps(1_000),
     '1,000 different tools': lambda: steps(1_000, names=1_000),
-    '10,000 steps': lambda: steps(10_000, names=10, args=7),
-    '100,000 steps': lambda: steps(100_000),
-    '100,001 steps': lambda: steps(100_001),
-    '100,000 equal steps': lambda: steps(100_000, names=1),
+    '3,000 steps': lambda: steps(3_000, names=10, args=7),
+    '10,000 steps': lambda: same_steps(10_000, names=10),
+    '100,000 steps': lambda: same_steps(100_000),
+    '100,001 steps': lambda: same_steps(100_001),
+    '100,000 equal steps': lambda: same_steps(100_000, names=1),
     'one turn of 2,000 calls': lambda: [steps(2_000), steps(1)],
     'two turns of 2,000 calls': lambda: [steps(2_000), steps(2_000)],
     'chat of 20,000 calls': lambda: chat(20_000),

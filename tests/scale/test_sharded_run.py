@@ -63,10 +63,10 @@ def opencompass(folder: Path, *arguments: str) -> str:
 
 
 def rows_of(folder: Path, dataset: str) -> dict[str, list[str]]:
-    """The rows of the newest summary, by metric, without dataset and version."""
+    """The rows of the newest summary, by metric: version, mode and numbers."""
     (newest,) = sorted((folder / 'summary').glob('summary_*[0-9].csv'))[-1:]
     with newest.open(encoding='utf-8', newline='') as file:
-        return {row[2]: row[3:] for row in csv.reader(file) if row[0] == dataset}
+        return {row[2]: [row[1], *row[4:]] for row in csv.reader(file) if row[0] == dataset}
 
 
 def test_the_summary_shows_one_dataset_with_the_numbers_of_the_whole(folder: Path) -> None:
