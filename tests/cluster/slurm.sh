@@ -32,8 +32,7 @@ rm -rf "$work"/{local,whole,sharded,slurm,tasks,cache}
 mkdir -p "$work/tasks"
 # OpenCompass hands a task its config by a relative path.
 cd "$work/tasks"
-# All tasks take the vectors that the first run leaves: embedded in other batches, a text's vector differs in its last
-# bits, by which T-Eval's own matching decides between equal steps.
+# All tasks share the vectors that the first run leaves, as on one machine by default.
 export OPENCOMPASS_TRAJ_CACHE=$work/cache
 
 run() {
