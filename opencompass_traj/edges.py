@@ -6,10 +6,10 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from graphlib import CycleError, TopologicalSorter
 from itertools import islice
 from typing import Any, Final, Literal, TypeAlias
 
+from opencompass_traj.acyclic_edges import AcyclicEdges, sorted_steps
 from opencompass_traj.plan import Plan, Step, StepGraph, StepId
 from opencompass_traj.turns import turn_edges
 
@@ -21,15 +21,10 @@ MAX_REFERENCE_DEPTH: Final = 32
 MAX_REFERENCE_VALUES: Final = 10_000
 """How many values of one step's arguments are looked through."""
 
-MAX_CYCLE_STEPS: Final = 2_000_000
-"""How many edges are walked, in all, to find out whether an edge closes a cycle; about a second."""
-
 # `<node-0>` (TaskBench) counts from 0; `#E1` (ReWOO) and `$var_1` or `$var1.field$` (NESTFUL) count from 1.
 _REFERENCE: Final = re.compile(
     r'<node-(?P<node>[0-9]{1,9})>|(?:#E|\$var_?)(?P<number>[0-9]{1,9})(?![0-9A-Za-z_])',
 )
-_CYCLE: Final = 'depends on step {}, which would close a cycle'
-_UNCHECKED: Final = 'depends on step {} against the order so far, and it would take too long to look for a cycle'
 _WHOLE_NUMBER: Final = re.compile(r'0|-?[1-9][0-9]{0,17}')
 
 
@@ -63,7 +58,8 @@ def golden_graph(plan: Plan) -> StepGraph | None:
         ValueError: For a dependency that makes no sense, or an id used twice, with the steps' names.
 
     Example:
-        >>> from opencompass_traj.plan import Plan, Step
+        >>> from opencompass_traj.acyclic_edges import AcyclicEdges, sorted_steps
+    from opencompass_traj.plan import Plan, Step
         >>> golden_graph(Plan((Step('a', 'search', prev=()), Step('b', 'book', prev=('a',))))).edges
         frozenset({(0, 1)})
     """
@@ -110,7 +106,8 @@ def predicted_edges(pred: Plan, *, golden_has_graph: bool) -> PredictedEdges:
     `MAX_CYCLE_STEPS`; past that bound an edge is dropped unless it agrees with the order found so far.
 
     Example:
-        >>> from opencompass_traj.plan import Plan, Step
+        >>> from opencompass_traj.acyclic_edges import AcyclicEdges, sorted_steps
+    from opencompass_traj.plan import Plan, Step
         >>> pred = Plan((Step(0, 'search'), Step(1, 'book', {'train': '#E1'})))
         >>> predicted_edges(pred, golden_has_graph=True)
         PredictedEdges(source='references', graph=StepGraph(names=('search', 'book'), edges=frozenset({(0, 1)})), \
@@ -170,7 +167,7 @@ def _stated_edges(plan: Plan) -> tuple[frozenset[tuple[int, int]], tuple[str, ..
         for target, step in enumerate(plan.steps)
         for identifier in dict.fromkeys(step.prev or ())
     ]
-    order = _AcyclicEdges(_sorted_steps(len(plan), [(i, j) for i, j, _ in stated if isinstance(i, int)]))
+    order = AcyclicEdges(sorted_steps(len(plan), [(i, j) for i, j, _ in stated if isinstance(i, int)]))
     dropped: list[str] = []
     for source, target, identifier in stated:
         fault = order.add(source, target) if isinstance(source, int) else source
@@ -194,17 +191,6 @@ def _edges_to_earlier(plan: Plan, positions: dict[StepId, list[int]]) -> frozens
     return frozenset(edges)
 
 
-def _sorted_steps(size: int, edges: Iterable[tuple[int, int]]) -> list[int]:
-    """The steps in an order that all edges agree with, or in the plan's order if there is none."""
-    before: dict[int, list[int]] = {step: [] for step in range(size)}
-    for source, target in edges:
-        before[target].append(source)
-    try:
-        return list(TopologicalSorter(before).static_order())
-    except CycleError:
-        return list(range(size))
-
-
 def _source(candidates: list[int], target: int) -> int | str:
     """The one step that an id means for the step at `target`, or what is wrong with it."""
     if not candidates:
@@ -215,58 +201,6 @@ def _source(candidates: list[int], target: int) -> int | str:
         return candidates[0]
     earlier = bisect_left(candidates, target)
     return candidates[earlier - 1] if earlier else 'depends on step {}, an id of several steps, none of them earlier'
-
-
-class _AcyclicEdges:
-    """Edges added one by one, each refused that would close a cycle.
-
-    Keeps a topological order (Pearce and Kelly 2006): an edge that agrees with it costs nothing, and for another one
-    the steps between its ends are searched.
-    """
-
-    def __init__(self, order: list[int]) -> None:
-        size = len(order)
-        self._rank = sorted(range(size), key=order.__getitem__)
-        self._after: list[dict[int, None]] = [{} for _ in range(size)]
-        self._before: list[dict[int, None]] = [{} for _ in range(size)]
-        self._budget = MAX_CYCLE_STEPS
-
-    def add(self, source: int, target: int) -> str | None:
-        """Add an edge, or say why not."""
-        if source in self._after[target] or (
-            self._rank[source] > self._rank[target] and not self._swap(source, target)
-        ):
-            return _CYCLE if self._budget > 0 else _UNCHECKED
-        self._after[source][target] = None
-        self._before[target][source] = None
-        return None
-
-    def edges(self) -> Iterator[tuple[int, int]]:
-        return ((source, target) for source, targets in enumerate(self._after) for target in targets)
-
-    def _swap(self, source: int, target: int) -> bool:
-        """Make the order put `source` before `target`, if it can."""
-        low, high = self._rank[target], self._rank[source]
-        later = self._reach(target, self._after, low, high)
-        if source in later or self._budget <= 0:
-            return False
-        earlier = self._reach(source, self._before, low, high)
-        if self._budget <= 0:
-            return False
-        moved = [*sorted(earlier, key=self._rank.__getitem__), *sorted(later, key=self._rank.__getitem__)]
-        for step, rank in zip(moved, sorted(self._rank[step] for step in moved), strict=True):
-            self._rank[step] = rank
-        return True
-
-    def _reach(self, start: int, links: list[dict[int, None]], low: int, high: int) -> set[int]:
-        seen, stack = {start}, [start]
-        while stack and self._budget > 0:
-            here = links[stack.pop()]
-            self._budget -= len(here) + 1
-            new = [step for step in here if step not in seen and low <= self._rank[step] <= high]
-            seen.update(new)
-            stack.extend(new)
-        return seen
 
 
 def _referred_edges(plan: Plan) -> tuple[frozenset[tuple[int, int]], tuple[str, ...]]:

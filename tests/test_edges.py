@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencompass_traj import edges as module
+from opencompass_traj import acyclic_edges as module
 from opencompass_traj.edges import PredictedEdges, chain_graph, drop_finish, golden_graph, predicted_edges
 from opencompass_traj.parsing.golden import parse_golden
 from opencompass_traj.parsing.teval import parse_prediction

@@ -50,7 +50,8 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
 MODULES = {
     'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'encoder': 'similarity',
     'embedding': 'similarity', 'sentence_encoder': 'similarity', 'model_files': 'similarity', 'matching': 'similarity',
-    'limits': 'values', 'turns': 'values', 'edges': 'edges', 'files': 'files', 'tasks': 'files',
+    'limits': 'values', 'turns': 'values', 'edges': 'edges', 'acyclic_edges': 'edges', 'files': 'files',
+    'tasks': 'files',
     'recordings': 'files', 'validation': 'files', 'inspection': 'files',
     '__main__': 'commands', 'command_line': 'commands', 'plain_text': 'values',
     'details': 'files', 'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',

@@ -54,6 +54,7 @@ class CallEquality:
         made, golden = ([mapping_of(step.args) for step in side] for side in (pred, ref))
 
         def same(i: int, j: int) -> bool:
+            """Whether the calls at these places are the same, by the tool's mode."""
             mode = modes[ref[j].name]
             if mode is None:
                 return True

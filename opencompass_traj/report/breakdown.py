@@ -150,6 +150,7 @@ class _Tally:
     arguments: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, row: Row) -> None:
+        """Count one row."""
         pred, ref = _names(row, 'pred'), _names(row, 'ref')
         missed, redundant = ref - pred, pred - ref
         for total, names in ((self.golden, ref), (self.predicted, pred)):
@@ -166,6 +167,7 @@ class _Tally:
             self.arguments.setdefault(str(step.get('tool')), Counter()).update(differing)
 
     def faults(self, model: str) -> Iterator[ToolFaults]:
+        """What was counted, one for each tool."""
         for tool in self.golden.keys() | self.predicted.keys():
             yield ToolFaults(
                 model,

@@ -215,6 +215,7 @@ def _strip(match: PathMatch, faults: Sequence[Fault], looks: _Looks) -> str:
     arguments = _steps_of('argument', faults)
 
     def sign(pred: int | None, ref: int | None) -> str:
+        """How a pair of steps, or one without a partner, is shown."""
         if pred is None:
             return looks.ref[ref or 0]
         if looks.flags[pred] != '.':

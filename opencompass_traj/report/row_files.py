@@ -84,6 +84,7 @@ class _File:
         return self._last[1]
 
     def keep(self, row: Mapping[str, Any], replica: int) -> tuple[Any, ...]:
+        """What of a row stays in memory."""
         self.keys.update(row)
         for key, value in row.items():
             if key not in self.kept and _is_light(value):

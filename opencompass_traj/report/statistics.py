@@ -271,6 +271,7 @@ def _bootstrap(
     sums = values / scale * weights
 
     def means(drawn: NDArray[np.intp], axis: int = -1) -> Floats:
+        """The mean of each draw of tasks."""
         rows = drawn.reshape(-1, drawn.shape[axis])
         offsets = size * np.arange(len(rows))[:, None]
         times = np.bincount((rows + offsets).ravel(), minlength=size * len(rows)).reshape(len(rows), size)
