@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opencompass_traj import acyclic_edges as module
+from opencompass_traj import acyclic_edges, edges
 from opencompass_traj.edges import PredictedEdges, chain_graph, drop_finish, golden_graph, predicted_edges
 from opencompass_traj.parsing.golden import parse_golden
 from opencompass_traj.parsing.teval import parse_prediction
@@ -178,7 +178,7 @@ def test_large_plans_end() -> None:
 
 
 def test_past_the_budget_no_cycle_is_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, 'MAX_CYCLE_STEPS', 20)
+    monkeypatch.setattr(acyclic_edges, 'MAX_CYCLE_STEPS', 20)
     rng = random.Random(3)
     pred = with_prev(*(tuple(rng.choices(range(12), k=4)) for _ in range(12)))
     result = predicted_edges(pred, golden_has_graph=True)
@@ -313,7 +313,7 @@ def test_edges_to_earlier_steps_are_those_of_the_full_search(steps: list[tuple[S
     plan = Plan(tuple(Step(key, 'tool', prev=tuple(prev)) for key, prev in steps))
     short = predicted_edges(plan, golden_has_graph=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, '_edges_to_earlier', lambda *_: None)
+        patch.setattr(edges, '_edges_to_earlier', lambda *_: None)
         assert short == predicted_edges(plan, golden_has_graph=True)
 
 
