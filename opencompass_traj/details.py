@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, TextIO
+
+from opencompass_traj.whole_files import whole_file
 
 DETAILS_FILE: Final = 'details_file'
 """The key of a result that names its file of details: `name`, `rows` in all, and `replicas`, one after the other."""
@@ -24,14 +26,14 @@ class DetailsFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        # Of two runs in one folder each has its own; the last to finish stays.
-        self._temporary = path.with_name(f'.{path.name}.{os.getpid()}.tmp')
         self._file: TextIO | None = None
+        self._context = ExitStack()
 
     def __enter__(self) -> DetailsFile:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self._context.enter_context(whole_file(self.path))
         # A lone surrogate in a text of a user's metric must not lose all rows.
-        self._file = self._temporary.open('w', encoding='utf-8', errors='replace', newline='\n')
+        file = temporary.open('w', encoding='utf-8', errors='replace', newline='\n')
+        self._file = self._context.enter_context(file)
         return self
 
     def write(self, lines: str) -> None:
@@ -44,19 +46,9 @@ class DetailsFile:
             raise ValueError(f'{self.path.name}: expected to be written within its context')
         self._file.write(lines)
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        file, self._file = self._file, None
-        if file is None:
-            return
-        try:
-            with file:
-                if kind is None:
-                    file.flush()
-                    os.fsync(file.fileno())
-            if kind is None:
-                self._temporary.replace(self.path)
-        finally:
-            self._temporary.unlink(missing_ok=True)
+    def __exit__(self, *raised: Any) -> None:
+        self._file = None
+        self._context.__exit__(*raised)
 
 
 def read_details(path: Path) -> Iterator[dict[str, Any]]:

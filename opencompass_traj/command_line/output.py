@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
 
+from opencompass_traj.whole_files import whole_file
+
 Item = TypeVar('Item')
 
 _COLOURS: Final = {'good': '32', 'bad': '31', 'unsure': '33', 'title': '1'}
@@ -37,9 +39,8 @@ def write_file(path: str, text: str) -> None:
     Raises:
         OSError: If it cannot be written.
     """
-    file = Path(path)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text + '\n', encoding='utf-8', newline='\n')
+    with whole_file(Path(path)) as file:
+        file.write_text(text + '\n', encoding='utf-8', newline='\n')
 
 
 def complain(program: str, text: str) -> None:

@@ -129,8 +129,7 @@ def argument_match(
         these; larger lists are compared in order.
 
     Example:
-        >>> from opencompass_traj.metrics._identical_arguments import count_identical
-    from opencompass_traj.metrics.argument_rules import argument_rules
+        >>> from opencompass_traj.metrics.argument_rules import argument_rules
         >>> match = argument_match(
         ...     [{'city': 'Lyon', 'day': 2}],
         ...     [{'city': 'Lyon', 'seat': '1A'}],

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from opencompass_traj.plain_text import plain
+from opencompass_traj.whole_files import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -126,7 +127,8 @@ def save(figure: Figure, path: Path, *, title: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     named = {'Title': plain(title), 'Creator': _SALT, 'Date': None}
     metadata = named if path.suffix == '.svg' else {'Title': plain(title), 'Software': None}
-    figure.savefig(path, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix[1:], dpi=_DPI, metadata=metadata)
     return path
 
 

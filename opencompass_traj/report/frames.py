@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opencompass_traj.report.analysis import intervals
 from opencompass_traj.report.runs import Run, read_run
+from opencompass_traj.whole_files import whole_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,16 +96,16 @@ def export_samples(run: Run, path: str | Path) -> Path:
     file = Path(path)
     if file.suffix not in EXPORT_SUFFIXES:
         raise ValueError(f'expected a file that ends in {" or ".join(EXPORT_SUFFIXES)}, got {str(path)!r}')
-    file.parent.mkdir(parents=True, exist_ok=True)
     if file.suffix == '.jsonl':
-        with file.open('w', encoding='utf-8', newline='\n') as stream:
+        with whole_file(file) as temporary, temporary.open('w', encoding='utf-8', newline='\n') as stream:
             stream.writelines(json.dumps(row, ensure_ascii=False) + '\n' for row in _rows(run))
         return file
     frame = samples_frame(run, nested=True)
     for column in frame.columns:
         if _holds_lists(frame[column]):
             frame[column] = [_as_json(value) for value in frame[column]]
-    frame.to_parquet(file, index=False)
+    with whole_file(file) as temporary:
+        frame.to_parquet(temporary, index=False)
     return file
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping
 from importlib.resources import files
@@ -20,6 +18,7 @@ from opencompass_traj.report.page_index import build_index
 from opencompass_traj.report.page_overview import Findings, build_overview
 from opencompass_traj.report.page_text import ascii_json, visible
 from opencompass_traj.report.runs import Run
+from opencompass_traj.whole_files import whole_file
 
 LANGUAGES: Final = ('en', 'zh')
 _SCRIPTS: Final = (
@@ -49,17 +48,8 @@ def write_report(
     """
     target = Path(path)
     text = render_report(run, language=language, title=title, findings=findings)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f'.{target.name}.', suffix='.tmp')
-    temporary = Path(name)
-    try:
-        with os.fdopen(descriptor, 'w', encoding='utf-8', newline='\n') as file:
-            file.write(text)
-        # A temporary file is its owner's alone; a report is for others, as any file that the run writes.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(target) as file:
+        file.write_text(text, 'utf-8', newline='\n')
     return target
 
 
@@ -139,9 +129,3 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current

@@ -13,6 +13,7 @@ from opencompass_traj.report.analysis import Comparison, compare_models, interva
 from opencompass_traj.report.breakdown import GroupMeans, ToolFaults, group_means, tool_faults
 from opencompass_traj.report.runs import Run
 from opencompass_traj.report.statistics import Interval
+from opencompass_traj.whole_files import whole_file
 
 Cell: TypeAlias = 'str | int | float'
 
@@ -90,7 +91,7 @@ def write_tables(analysis: Analysis, base: Path) -> list[Path]:
     files = []
     for table in tables(analysis):
         file = base.with_name(f'{base.name}_{table.name}.csv')
-        with file.open('w', encoding='utf-8', newline='') as stream:
+        with whole_file(file) as temporary, temporary.open('w', encoding='utf-8', newline='') as stream:
             writer = csv.writer(stream, lineterminator='\n')
             writer.writerow(table.header)
             writer.writerows([_cell(value) for value in row] for row in table.rows)
