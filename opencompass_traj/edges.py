@@ -58,8 +58,7 @@ def golden_graph(plan: Plan) -> StepGraph | None:
         ValueError: For a dependency that makes no sense, or an id used twice, with the steps' names.
 
     Example:
-        >>> from opencompass_traj.acyclic_edges import AcyclicEdges, sorted_steps
-    from opencompass_traj.plan import Plan, Step
+        >>> from opencompass_traj.plan import Plan, Step
         >>> golden_graph(Plan((Step('a', 'search', prev=()), Step('b', 'book', prev=('a',))))).edges
         frozenset({(0, 1)})
     """
@@ -106,8 +105,7 @@ def predicted_edges(pred: Plan, *, golden_has_graph: bool) -> PredictedEdges:
     `MAX_CYCLE_STEPS`; past that bound an edge is dropped unless it agrees with the order found so far.
 
     Example:
-        >>> from opencompass_traj.acyclic_edges import AcyclicEdges, sorted_steps
-    from opencompass_traj.plan import Plan, Step
+        >>> from opencompass_traj.plan import Plan, Step
         >>> pred = Plan((Step(0, 'search'), Step(1, 'book', {'train': '#E1'})))
         >>> predicted_edges(pred, golden_has_graph=True)
         PredictedEdges(source='references', graph=StepGraph(names=('search', 'book'), edges=frozenset({(0, 1)})), \
