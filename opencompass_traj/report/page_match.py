@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from opencompass_traj.metrics.argument_rules import argument_rules
-
-Line: TypeAlias = tuple[int | None, int | None]
+from opencompass_traj.report.page_lines import Line, lines_along, script_lines
 
 _RULES = argument_rules()
 
@@ -43,7 +42,7 @@ def match_path(row: Mapping[str, Any]) -> PathMatch:
 
     The edit script keeps steps of the same tool in order; the graph mapping also finds those that were done at another
     time, and tells two calls of one tool apart by their arguments. A line of the script stands unless the graph pairs
-    both of its steps with others and their arguments differ.
+    one of its steps with another and their arguments differ.
 
     Args:
         row: A sample's details with `alignment`, `pred_steps`, `ref_steps`, `graph_pairs` and `plan_pairs`.
@@ -52,7 +51,7 @@ def match_path(row: Mapping[str, Any]) -> PathMatch:
         The match; empty plans have no lines.
     """
     pred, ref = row['pred_steps'], row['ref_steps']
-    rows = _lines(row.get('alignment') or (), len(pred), len(ref))
+    rows = script_lines(row.get('alignment') or (), len(pred), len(ref))
     graph = _pairs(row.get('graph_pairs') or (), len(pred), len(ref))
     partner = _kept(rows, graph, pred, ref)
     taken = set(partner.values())
@@ -60,6 +59,7 @@ def match_path(row: Mapping[str, Any]) -> PathMatch:
         if one not in partner and other not in taken and pred[one]['name'] == ref[other]['name']:
             partner[one] = other
             taken.add(other)
+    rows = lines_along(rows, partner, len(pred), len(ref))
     lines = set(rows)
     replaced = {
         one: other
@@ -78,21 +78,6 @@ def match_path(row: Mapping[str, Any]) -> PathMatch:
     )
 
 
-def _lines(alignment: Sequence[Mapping[str, Any]], n_pred: int, n_ref: int) -> tuple[Line, ...]:
-    """The edit script's lines; steps that it does not name (a metric left out) come behind."""
-    rows = [(_within(step.get('pred'), n_pred), _within(step.get('ref'), n_ref)) for step in alignment]
-    rows = [row for row in rows if row != (None, None)]
-    seen = [{row[side] for row in rows} for side in (0, 1)]
-    rows += [(index, None) for index in range(n_pred) if index not in seen[0]]
-    rows += [(None, index) for index in range(n_ref) if index not in seen[1]]
-    return tuple(rows)
-
-
-def _within(index: int | None, size: int) -> int | None:
-    """The index of a step that the row lists; a row lists no more than a thousand of each plan."""
-    return index if index is not None and index < size else None
-
-
 def _pairs(pairs: Iterable[Sequence[int]], n_pred: int, n_ref: int) -> dict[int, int]:
     return {pred: ref for pred, ref in pairs if 0 <= pred < n_pred and 0 <= ref < n_ref}
 
@@ -108,7 +93,7 @@ def _kept(
     for one, other in rows:
         if one is None or other is None or pred[one]['name'] != ref[other]['name']:
             continue
-        crossed = graph.get(one, other) != other and elsewhere.get(other, one) != one
+        crossed = graph.get(one, other) != other or elsewhere.get(other, one) != one
         if not crossed or _RULES.equal(pred[one]['args'], ref[other]['args'], tool=ref[other]['name']):
             kept[one] = other
     return kept

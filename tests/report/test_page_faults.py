@@ -94,6 +94,22 @@ def test_two_calls_of_one_tool_in_the_other_legal_order_are_told_apart_by_their_
     assert 'reordered' in kinds(pred, golden)
 
 
+def test_of_calls_of_one_tool_the_redundant_one_is_named() -> None:
+    golden = steps('get', 'get', 'buy', prev=[[], [], [0, 1]], args=[{'of': 'A'}, {'of': 'B'}, {}])
+    pred = steps('find', 'get', 'get', 'get', 'buy', args=[{}, {'of': 'A'}, {'of': 'B'}, {'of': 'A'}, {}])
+    assert faults(pred, golden) == [('redundant', (0,), ()), ('redundant', (3,), ())]
+    assert match_path(row(pred, golden)).moved == frozenset()
+    assert 'reordered' not in kinds(pred, golden)
+
+
+def test_of_calls_of_one_tool_the_missing_one_is_named() -> None:
+    golden = chain('get', 'get', 'get', 'sum')
+    for step, currency in zip(golden, ('EUR', 'GBP', 'DKK'), strict=False):
+        step['args'] = {'of': currency}
+    pred = steps('get', 'get', 'sum', args=[{'of': 'EUR'}, {'of': 'DKK'}, {}])
+    assert faults(pred, golden) == [('missing', (), (1,))]
+
+
 def test_arguments_are_named_where_they_differ() -> None:
     golden = steps('book', args=[{'city': 'Lyon', 'nights': 2}])
     one = row(steps('book', args=[{'city': 'Nice', 'seat': '1A'}]), golden)
