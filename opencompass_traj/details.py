@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from opencompass_traj.plain_text import json_value
 from opencompass_traj.whole_files import whole_file
 
 DETAILS_FILE: Final = 'details_file'
@@ -90,7 +90,7 @@ def details_at(path: Path, place: int) -> dict[str, Any]:
 
 def _row(line: bytes, where: str) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = json_value(line.decode('utf-8'))
     except (ValueError, RecursionError) as error:
         raise ValueError(f'{where}: expected JSON ({error})') from error
     if not isinstance(row, dict):

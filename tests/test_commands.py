@@ -439,3 +439,40 @@ def test_the_exit_code_reaches_the_shell(runs: tuple[str, str], tmp_path: Path) 
     assert (found.returncode, found.stderr) == (FAULTS_FOUND, '')
     assert found.stdout.startswith('gate failed: 1 failed, 1 passed\n')
     assert junit.is_file()
+
+
+# ---------------------------------------------------------------- broken and foreign results
+
+
+def broken(folder: Path) -> str:
+    """A run of two models of which one has a lone surrogate in a row, and the other no whole result."""
+    run = write_run(folder / '20260101_000000', {'a': RIGHT, 'b': RIGHT}, repeat=2)
+    results = sorted((run / 'results').glob('*/*.json'))
+    content = json.loads(results[0].read_text('utf-8'))
+    content['details'][0]['query'] = ['\ud800x'] if isinstance(content['details'][0]['query'], list) else '\ud800x'
+    results[0].write_text(json.dumps(content), 'utf-8')
+    results[1].write_text('', 'utf-8')
+    return str(run)
+
+
+@pytest.mark.parametrize('ending', ['jsonl', 'parquet'])
+def test_an_export_keeps_all_rows_and_names_what_has_no_result(
+    ending: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    import pandas as pd
+
+    file = tmp_path / f'rows.{ending}'
+    code, out, err = ran(capsys, 'export', broken(tmp_path / 'run'), '--out', str(file))
+    assert (code, out) == (GOOD, f'{file}\n')
+    assert err.startswith('export: no result: b on ')
+    frame = pd.read_parquet(file) if ending == 'parquet' else pd.read_json(file, lines=True)
+    assert set(frame['model']) == {'a'}
+    assert '?x' in set(frame['query'])
+
+
+def test_a_comment_on_one_model_is_about_that_model(runs: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert '`b`' in ran(capsys, 'comment', runs[1])[1]
+    code, out, _ = ran(capsys, 'comment', runs[1], '--model', 'a')
+    assert code == GOOD
+    assert '`a`' in out
+    assert '`b`' not in out

@@ -48,6 +48,8 @@ def run(given: argparse.Namespace) -> int:
     from opencompass_traj.report.names import known_metrics
 
     found = read_run(given.run)
+    if given.model:
+        found = replace(found, tasks=tuple(task for task in found.tasks if task.model in given.model))
     baseline = read_run(given.baseline) if given.baseline else None
     metrics = known_metrics(found, given.metric)
     result = None

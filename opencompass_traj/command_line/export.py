@@ -8,13 +8,14 @@ from typing import Final
 
 from opencompass_traj.command_line.arguments import add_run
 from opencompass_traj.command_line.exit_codes import GOOD
-from opencompass_traj.command_line.output import write
+from opencompass_traj.command_line.output import complain, write
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.runs import read_run
 
 _DESCRIPTION: Final = """\
 Writes every row of details of a run, of all models and datasets, into one file: JSON lines, or parquet with lists as
-JSON text. Rates are from 0 to 1, as in the details. Prints the file's name."""
+JSON text. Rates are from 0 to 1, as in the details. Prints the file's name; tasks without
+a result are named on standard error."""
 _EPILOG: Final = """\
 exit codes:
   0  the file is written
@@ -46,5 +47,8 @@ def run(given: argparse.Namespace) -> int:
     out = given.out or f'samples.{given.format or _FORMATS[0]}'
     if given.format and Path(out).suffix != f'.{given.format}':
         raise ValueError(f'expected a file that ends in .{given.format}, got {out!r}')
-    write(plain(str(export_samples(read_run(given.run), out)), limit=2_000))
+    found = read_run(given.run)
+    write(plain(str(export_samples(found, out)), limit=2_000))
+    for task in found.failed:
+        complain('export', plain(f'no result: {task.model} on {task.dataset}: {task.failure}', limit=600))
     return GOOD

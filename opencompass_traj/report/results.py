@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from opencompass_traj import scoring
 from opencompass_traj.details import DETAILS_FILE
+from opencompass_traj.plain_text import json_value
 from opencompass_traj.report.row_files import file_rows
 from opencompass_traj.scoring import Metric
 from opencompass_traj.scoring.peers import PEERS, PeerMetrics, ToolCallMatch
@@ -104,7 +104,7 @@ def _families() -> list[type[Metric]]:
 
 def _content(file: Path) -> dict[str, Any]:
     try:
-        content = json.loads(file.read_text(encoding='utf-8'))
+        content = json_value(file.read_text(encoding='utf-8'))
     except (OSError, ValueError, RecursionError) as error:
         raise ResultFileError(f'{file.name} cannot be read: {error!s:.{MAX_REASON}}') from error
     if not isinstance(content, dict):

@@ -226,7 +226,11 @@ function onKey(event) {
   }
   const actions = {
     '/': () => {
-      if (route.view !== 'samples') go({view: 'samples'});
+      if (route.view === 'samples') {
+        byId('search')?.focus();
+        return;
+      }
+      go({view: 'samples'});
       setTimeout(() => byId('search')?.focus(), 60);
     },
     j: () => route.view === 'samples' && turn(1),
