@@ -163,7 +163,8 @@ def test_laws(pred, ref, mode):
         float(found['tool_recall'] == 1 or not ref),
     )
     assert found['in_order_recall'] <= found['tool_recall'] or not ref
-    assert found['tool_recall'] <= found['tool_set_recall'] or mode in {'subset', 'superset'}
+    # Neither recall bounds the other: of A, B, B the calls B, B are two of three, and one of two different ones.
+    assert found['tool_recall'] < 1 or found['tool_set_recall'] == 1 or mode in {'subset', 'superset'}
 
 
 @settings(max_examples=50, deadline=None)
