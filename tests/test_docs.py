@@ -159,7 +159,9 @@ def test_every_figure_is_used_and_readable_on_any_background(figure):
     text = figure.read_text('utf-8')
     assert '<title>' in text
     drawn = re.search(r'<g id="patch_1">\s*<path d="[^"]*" style="fill: #ffffff"', text)
-    assert drawn or 'rx="10" fill="#ffffff"' in text, 'a light card behind dark text is readable on light and dark pages'
+    assert drawn or 'rx="10" fill="#ffffff"' in text, (
+        'a light card behind dark text is readable on light and dark pages'
+    )
     assert any(f'figures/{figure.name}' in page.read_text('utf-8') for page in PAGES)
 
 
