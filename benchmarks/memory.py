@@ -22,6 +22,8 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
+from faults import with_fault
+
 from opencompass_traj import scoring
 from opencompass_traj.details import DetailsFile
 from opencompass_traj.scoring import Scorer, UnreadReferences
@@ -31,22 +33,6 @@ METRICS = (
     'Recovery', 'SequenceSimilarity', 'PartialOrderSimilarity', 'GraphSimilarity', 'CausalFidelity', 'ForbiddenTools',
     'TrajectoryScore', 'ArgumentMatch', 'EffectMatch', 'LoopDetection', 'Efficiency', 'Outcome',
 )  # fmt: skip
-
-
-def with_fault(steps, rng):
-    """A copy of a plan with a step dropped, doubled, swapped or renamed."""
-    steps = [dict(step) for step in steps]
-    at = rng.randrange(len(steps))
-    fault = rng.choice(['none', 'drop', 'double', 'swap', 'rename'])
-    if fault == 'drop' and len(steps) > 1:
-        del steps[at]
-    elif fault == 'double':
-        steps.insert(at, dict(steps[at]))
-    elif fault == 'swap' and len(steps) > 1:
-        steps[at], steps[at - 1] = steps[at - 1], steps[at]
-    elif fault == 'rename':
-        steps[at]['name'] += '_v2'
-    return [{**step, 'id': number} for number, step in enumerate(steps)]
 
 
 class Made(Sequence):

@@ -17,6 +17,7 @@ import time
 import zlib
 
 import numpy as np
+from faults import FAULTS, with_fault
 from machine import describe, machine, write
 
 from opencompass_traj import scoring
@@ -61,19 +62,7 @@ def plan_of(rng, plans, length):
 
 def with_faults(rng, steps):
     """The plan with a fault in about every tenth step, at least one."""
-    steps = [dict(step) for step in steps]
-    for _ in range(max(1, len(steps) // 10)):
-        at = rng.randrange(len(steps))
-        fault = rng.choice(['drop', 'double', 'swap', 'rename'])
-        if fault == 'drop' and len(steps) > 1:
-            del steps[at]
-        elif fault == 'double':
-            steps.insert(at, dict(steps[at]))
-        elif fault == 'swap' and len(steps) > 1:
-            steps[at], steps[at - 1] = steps[at - 1], steps[at]
-        elif fault == 'rename':
-            steps[at]['name'] += '_v2'
-    return [{**step, 'id': i} for i, step in enumerate(steps)]
+    return with_fault(steps, rng, faults=FAULTS, times=max(1, len(steps) // 10))
 
 
 def samples(rng, plans):

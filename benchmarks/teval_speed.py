@@ -19,6 +19,7 @@ from pathlib import Path
 # Before anything opens the cache: the folders of this script stand in its place.
 os.environ['OPENCOMPASS_TRAJ_CACHE'] = 'off'
 
+from faults import with_fault
 from machine import describe, machine, write
 from opencompass.datasets.teval.evaluators import planning_evaluator
 
@@ -35,22 +36,6 @@ UPSTREAM = "T-Eval's evaluator"
 METRICS = {"T-Eval's four numbers": lambda: [TEvalPlanning()], 'all metrics': lambda: None}
 STATES = ('cold', 'warm', 'known')
 KEYS = ('precision', 'recall', 'f1_score', 'parse_rate')
-
-
-def with_fault(steps, rng):
-    """A copy of a plan with a step dropped, doubled, swapped or renamed."""
-    steps = [dict(step) for step in steps]
-    at = rng.randrange(len(steps))
-    fault = rng.choice(['none', 'drop', 'double', 'swap', 'rename'])
-    if fault == 'drop' and len(steps) > 1:
-        del steps[at]
-    elif fault == 'double':
-        steps.insert(at, dict(steps[at]))
-    elif fault == 'swap' and len(steps) > 1:
-        steps[at], steps[at - 1] = steps[at - 1], steps[at]
-    elif fault == 'rename':
-        steps[at]['name'] += '_v2'
-    return [{**step, 'id': i} for i, step in enumerate(steps)]
 
 
 def load(path, samples):
