@@ -1,7 +1,7 @@
 """T-Eval's four numbers by OpenCompass' own `PlanningEvaluator`, so that they stay T-Eval's.
 
-Upstream's class is given an encoder that answers from vectors computed once, and is kept from the inputs on which it
-stops or runs text as code.
+Upstream's own code reads the plans and matches them (`teval_matching`). It is kept from the inputs on which it stops or
+runs text as code.
 """
 
 from __future__ import annotations
@@ -12,14 +12,11 @@ import dataclasses
 import json
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from types import FunctionType, SimpleNamespace
+from collections.abc import Iterable, Mapping
+from types import FunctionType
 from typing import Any, NamedTuple
 
-import networkx as nx
 import numpy as np
-import torch
 from opencompass.datasets.teval.evaluators import planning_evaluator
 from scipy.optimize import linear_sum_assignment
 
@@ -28,10 +25,12 @@ from opencompass_traj.embedding import TextVectors
 from opencompass_traj.matching import MatchOptions, text_similarity
 from opencompass_traj.metrics.permutation import permutation_match
 from opencompass_traj.metrics.prf import precision_recall_f1
+from opencompass_traj.parsing.literal import load_literal
 from opencompass_traj.parsing.teval import rewoo_args_text
 from opencompass_traj.parsing.trajectories import RECORDED
 from opencompass_traj.plan import ParseFailure, Trajectory
 from opencompass_traj.scoring import Comparison, Metric, Reference
+from opencompass_traj.teval_matching import Steps, match_as_upstream
 
 STRATEGIES = ('bertscore', 'permutation')
 # networkx' matching grows with the cube: where all pairs may match it took 0.02 s at 20 × 20 steps (T-Eval's longest
@@ -39,8 +38,6 @@ STRATEGIES = ('bertscore', 'permutation')
 MAX_UPSTREAM_PAIRS = 3_600
 
 _KEPT = 'teval_plans'
-
-Steps = list[dict[str, Any]]
 
 
 class _Numbers(NamedTuple):
@@ -110,9 +107,8 @@ class TEvalPlanning(Metric):
             return _assignment(
                 _without_finish(pred), _without_finish(ref), vectors, comparison.reading.match
             ), 'assignment'
-        with _one_thread():
-            numbers = _match_upstream(_UpstreamPlanning(comparison.reading.match, vectors), pred, ref)
-        return _Numbers(*(float(numbers[key]) for key in ('precision', 'recall', 'f1_score'))), 'upstream'
+        numbers = match_as_upstream(pred, ref, vectors, comparison.reading.match)
+        return _Numbers(*(numbers[key] for key in ('precision', 'recall', 'f1_score'))), 'upstream'
 
 
 def _literal(text: str) -> dict[Any, Any]:
@@ -124,61 +120,6 @@ def _literal(text: str) -> dict[Any, Any]:
             continue
         return value if isinstance(value, dict) else {}
     return {}
-
-
-class _StoredEncoder:
-    """Stands where upstream has its SentenceTransformer."""
-
-    def __init__(self, vectors: TextVectors) -> None:
-        self.vectors = vectors
-
-    def encode(self, texts: Sequence[str], **_options: object) -> torch.Tensor:
-        return torch.from_numpy(self.vectors[texts])
-
-
-class _UpstreamPlanning(planning_evaluator.PlanningEvaluator):  # type: ignore[misc]
-    """Upstream's evaluator for one comparison, without its model."""
-
-    def __init__(self, match: MatchOptions, vectors: TextVectors) -> None:
-        # Upstream's own constructor would load a model.
-        self.name_weight = match.name_weight
-        self.args_weight = match.args_weight
-        self.match_threshold = match.match_threshold
-        self.sentence_model = _StoredEncoder(vectors)
-
-
-class _Graph(nx.Graph):  # type: ignore[misc]
-    """networkx' graph whose neighbours are a plain dictionary, which is read some hundred times for each edge."""
-
-    def __getitem__(self, node: object) -> Any:
-        return self._adj[node]
-
-
-# Upstream's own matching by networkx' own algorithm. Upstream copies the plans deeply and then only reads them: the
-# copies are left out.
-_match_upstream = FunctionType(
-    planning_evaluator.PlanningEvaluator.bertscore_match.__code__,
-    {
-        **vars(planning_evaluator),
-        'copy': SimpleNamespace(deepcopy=list),
-        'nx': SimpleNamespace(Graph=_Graph, max_weight_matching=nx.max_weight_matching),
-    },
-)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Have torch multiply on one thread.
-
-    A product of some ten rows takes microseconds; waking a second thread for it takes milliseconds where other
-    processes keep the cores busy. On one thread its last bit also does not depend on the number of cores.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 # Upstream's own reading of a sample, with its one call of `eval` (on golden ReWOO arguments) bound to a literal reader.
@@ -222,7 +163,19 @@ def _read_plans(comparison: Comparison) -> tuple[Steps, Steps]:
     else:
         # Upstream copies a value before it looks at it, and stops at one that is nested too deep.
         unusable = reference.prompt_type == 'str' or isinstance(comparison.strict, ParseFailure)
-    return ([], []) if unusable else _read(prediction, reference)
+    return ([], []) if unusable else _read(_as_value(prediction, reference), reference)
+
+
+def _as_value(prediction: object, reference: Reference) -> object:
+    """What a JSON answer says, where that is sure to be what upstream reads in it.
+
+    Upstream has Python's compiler read every answer first, which takes several times longer than all else that is done
+    for a sample. What lies beyond our own limits is left to upstream as it is.
+    """
+    if not isinstance(prediction, str) or reference.prompt_type != 'json':
+        return prediction
+    value = load_literal(prediction, start='[', end=']')
+    return prediction if isinstance(value, ParseFailure) else value
 
 
 def _rewoo_plans(comparison: Comparison) -> tuple[Steps, Steps]:

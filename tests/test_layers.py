@@ -57,7 +57,7 @@ MODULES = {
     'details': 'files', 'whole_files': 'values',
     'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
-    'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'resume': 'shell',
+    'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'teval_matching': 'shell', 'resume': 'shell',
 }  # fmt: skip
 # Loaded only inside the one function that needs them, if at all.
 HEAVY = {'sentence_transformers', 'transformers'}

@@ -522,7 +522,7 @@ def test_upstream_multiplies_on_one_thread_and_the_setting_comes_back(
 ) -> None:
     import torch
 
-    from opencompass_traj import teval
+    from opencompass_traj import teval_matching
 
     seen: list[int] = []
 
@@ -532,7 +532,7 @@ def test_upstream_multiplies_on_one_thread_and_the_setting_comes_back(
             raise KeyError('a text without a vector')
         return torch.from_numpy(self.vectors[texts])
 
-    monkeypatch.setattr(teval._StoredEncoder, 'encode', encode)
+    monkeypatch.setattr(teval_matching.StoredEncoder, 'encode', encode)
     evaluator = build(hashed, metrics=[{'type': 'TEvalPlanning'}])
     before = torch.get_num_threads()
     torch.set_num_threads(3)
@@ -546,25 +546,6 @@ def test_upstream_multiplies_on_one_thread_and_the_setting_comes_back(
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
-
-
-def test_the_matching_is_networkx_own(build: Callable[..., Any], upstream: Callable[..., Any]) -> None:
-    """Dense, sparse and tied weights, beside upstream's untouched function on the same vectors."""
-    from opencompass_traj import teval
-    from opencompass_traj.matching import MatchOptions
-
-    rng = random.Random(11)
-    for _ in range(60):
-        texts = [f'tool {number}' for number in range(rng.randint(1, 6))]
-        pred, golden = (
-            [{'id': at, 'name': rng.choice(texts), 'args': rng.choice(texts)} for at in range(rng.randint(1, 12))]
-            for _ in range(2)
-        )
-        vectors = TextVectors(HashedEncoder(3))
-        vectors.add(texts)
-        match = MatchOptions(match_threshold=rng.choice([0.0, 0.3, 0.7]))
-        beside = teval._UpstreamPlanning(match, vectors)
-        assert teval._match_upstream(beside, pred, golden) == beside.bertscore_match(pred, golden)
 
 
 # ---------------------------------------------------------------- long plans
