@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, best_mapping
 from opencompass_traj.metrics._mapping_inputs import Edges, common_subsequence, label_blocks, precedence
+from opencompass_traj.metrics._mapping_problem import Block
 from opencompass_traj.metrics.poset import transitive_closure, transpose
 from opencompass_traj.plan import StepGraph
 
@@ -75,15 +77,38 @@ def causal_fidelity(
     if not pairs:
         share = _share(steps, len(ref.names))
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
+    after = transpose(preds)
     found = best_mapping(
-        blocks,
+        _settled(blocks, preds, after, rank),
         before,
-        Edges(transpose(preds)),
+        Edges(after),
         hint=lambda: common_subsequence(pred_names, ref.names),
         budget=budget,
     )
     kept, most = round(found.value) - steps, round(found.upper) - steps
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
+
+
+def _settled(
+    blocks: Sequence[Block], preds: Sequence[int], after: Sequence[int], rank: Sequence[int] | None
+) -> list[Block]:
+    """Split the blocks of which it is known how they are best mapped.
+
+    Let golden `u` and `v` be of one tool, all that precedes `u` precede `v`, and all that follows `v` follow `u`. If
+    the step for `v` comes before the step for `u`, then exchanging the two loses no precedence pair. So where all steps
+    of a tool stand in such an order, and there are as many predicted ones, they are mapped in their order.
+    """
+    split: list[Block] = []
+    for pred, golden in blocks:
+        ordered = sorted(golden, key=lambda v: (preds[v].bit_count(), -after[v].bit_count(), v))
+        if len(pred) == len(golden) and all(
+            not preds[u] & ~preds[v] and not after[v] & ~after[u] for u, v in pairwise(ordered)
+        ):
+            in_turn = sorted(pred, key=lambda i: (i if rank is None else rank[i], i))
+            split += [([i], [v]) for i, v in zip(in_turn, ordered, strict=True)]
+        else:
+            split.append((pred, golden))
+    return split
 
 
 def _share(part: float, whole: int) -> float:

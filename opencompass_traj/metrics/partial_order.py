@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opencompass_traj.metrics._order_dp import DEFAULT_BUDGET, FORBIDDEN, Costs, align_orders
+from opencompass_traj.metrics._order_search import search_orders
 from opencompass_traj.metrics.poset import (
     chain_partition,
     extend_order,
@@ -31,6 +32,9 @@ from opencompass_traj.metrics.sequence import (
 from opencompass_traj.plan import StepGraph
 
 __all__ = ['DEFAULT_BUDGET', 'PartialOrderEdit', 'partial_order_similarity']
+
+# Of the best-first search; about half a second, after which going through all down-sets is tried.
+MOST_STATES = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +110,14 @@ def partial_order_similarity(
             may be taken in any order. Exact too, within the budget; c equal steps of one turn count c + 1 states, so a
             turn of different steps doubles the work with each of them.
         budget: Largest number of cells of the dynamic programme: the golden graph's down-sets times the prediction's
-            (`n_pred + 1` without ties), after steps that cannot be told apart have been put in order. At least 1.
+            (`n_pred + 1` without ties), after steps that cannot be told apart have been put in order. At least 1. It is
+            not needed where a best-first search of at most as many states, and at most `MOST_STATES`, comes to an end:
+            where the prediction is close to a legal order, whatever the number of down-sets.
 
     Returns:
         Exact within the budget, and beyond it wherever the bounds meet. Else `lower` is the similarity to a legal order
         that was found by keeping only the most promising down-sets of each size (with at most four times the budget's
-        cells), and `upper` follows from the tools that both sides have and from the golden graph's chains. The exact
+        cells), and `upper` follows from how far the search came and from the golden graph's chains. The exact
         value does not depend on how golden nodes are numbered; bounds that do not meet may. Both sides empty: 1; one
         empty: 0.
 
@@ -120,7 +126,8 @@ def partial_order_similarity(
             golden edges are no partial order over the golden steps.
 
     Complexity:
-        A chain: rapidfuzz. Else at most `budget` cells of 8 bytes, O(budget · width of the golden graph) time.
+        A chain: rapidfuzz. Else at most `MOST_STATES` states of some hundred bytes, and where these do not suffice
+        `budget` cells of 8 bytes, O(budget · width of the golden graph) time.
 
     Source:
         WorFBench (arXiv 2410.07869) compares against the first 20 topological orders; here all of them count.
@@ -151,11 +158,11 @@ def _closest(problem: _Problem, budget: int) -> tuple[_Orders, int]:
     least = problem.distance_with(_shared(problem.pred, problem.ref))
     if problem.distance(orders) == least:
         return orders, least
-    aligned, exact = _align(problem, budget)
+    aligned, at_least = _align(problem, orders, budget)
     orders = min(orders, aligned, key=problem.distance)
-    if exact:
-        return orders, problem.distance(orders)
-    return orders, max(least, problem.distance_with(_kept_by_chains(problem)))
+    if problem.distance(orders) == at_least:
+        return orders, at_least
+    return orders, max(at_least, problem.distance_with(_kept_by_chains(problem)))
 
 
 def _shared(pred: Sequence[int], ref: Sequence[int]) -> int:
@@ -206,19 +213,34 @@ def _fill_gaps(kept: Sequence[int | None], preds: Sequence[int]) -> list[int]:
     return order
 
 
-def _align(problem: _Problem, budget: int) -> tuple[_Orders, bool]:
+def _align(problem: _Problem, known: _Orders, budget: int) -> tuple[_Orders, int]:
+    """The best orders found, which may be no better than those known, and a distance that none can go below."""
     pred, ref = _relevant(problem)
     # Steps whose tool the other side lacks are all alike: none can be kept.
     pred_labels = [problem.pred[i] if problem.pred[i] in problem.ref else -1 for i in pred]
     ref_labels = [problem.ref[v] if problem.ref[v] in problem.pred else -2 for v in ref]
     pred_preds = order_twins(restrict(problem.pred_preds, pred), pred_labels)
     ref_preds = order_twins(restrict(problem.ref_preds, ref), ref_labels)
-    differs = np.not_equal.outer(np.array(pred_labels), np.array(ref_labels)).astype(np.int64)
-    costs = Costs(differs if problem.mode == 'levenshtein' else differs * FORBIDDEN, 1, 1)
-    links, exact = align_orders(pred_preds, ref_preds, costs, budget=budget)
+    substitutes = problem.mode == 'levenshtein'
+    left_out = len(problem.pred) - len(pred) + len(problem.ref) - len(ref)
+    found = search_orders(
+        (pred_labels, pred_preds),
+        (ref_labels, ref_preds),
+        substitutes=substitutes,
+        below=problem.distance(known) - left_out,
+        limit=min(budget, MOST_STATES),
+    )
+    links, at_least = found.links, found.at_least + left_out
+    if links is None and found.done:
+        return known, at_least
+    if links is None:
+        differs = np.not_equal.outer(np.array(pred_labels), np.array(ref_labels)).astype(np.int64)
+        costs = Costs(differs if substitutes else differs * FORBIDDEN, 1, 1)
+        links, exact = align_orders(pred_preds, ref_preds, costs, budget=budget)
     pred_part = [pred[i] for i, _ in links if i is not None]
     ref_part = [ref[v] for _, v in links if v is not None]
-    return (extend_order(pred_part, problem.pred_preds), extend_order(ref_part, problem.ref_preds)), exact
+    orders = extend_order(pred_part, problem.pred_preds), extend_order(ref_part, problem.ref_preds)
+    return orders, at_least if found.done or not exact else problem.distance(orders)
 
 
 def _relevant(problem: _Problem) -> tuple[list[int], list[int]]:

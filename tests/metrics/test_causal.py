@@ -4,7 +4,9 @@ import random
 import networkx as nx
 import pytest
 
-from opencompass_traj.metrics.causal import causal_fidelity
+from opencompass_traj.metrics._mapping_inputs import label_blocks
+from opencompass_traj.metrics.causal import _settled, causal_fidelity
+from opencompass_traj.metrics.poset import transitive_closure, transpose
 from opencompass_traj.plan import StepGraph
 from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
 from tests.metrics.mapping_reference import all_mappings, chain, legal_order, random_graph, shuffled
@@ -94,6 +96,30 @@ def test_equals_brute_force():
             for mapping in all_mappings(allowed, len(names))
         )
         assert (result.kept, result.pairs, result.exact) == (best, len(wanted), True)
+
+
+def test_steps_of_a_tool_that_stand_in_order_are_mapped_in_order():
+    """As many predicted as golden steps of each tool, in any order and with calls made together."""
+    rng = random.Random(8)
+    settled = 0
+    for _ in range(400):
+        golden = random_graph(rng, 6, 'AB', rng.choice([0.3, 0.7, 1.0]), acyclic=True)
+        wanted = closure_pairs(golden)
+        names = tuple(rng.sample(golden.names, len(golden.names)))
+        rank = tuple(rng.randrange(5) for _ in names)
+        if not wanted:
+            continue
+        preds = transitive_closure(len(names), golden.edges)
+        blocks = label_blocks(names, golden.names)
+        settled += len(_settled(blocks, preds, transpose(preds), rank)) > len(blocks)
+        allowed = [[j for j, name in enumerate(golden.names) if name == step] for step in names]
+        best = max(
+            sum(rank[a] < rank[b] and (mapping[a], mapping[b]) in wanted for a, b in itertools.permutations(mapping, 2))
+            for mapping in all_mappings(allowed, len(names))
+        )
+        result = causal_fidelity(names, golden, rank=rank)
+        assert (result.kept, result.exact) == (best, True)
+    assert settled > 100
 
 
 @pytest.mark.parametrize('budget', [0, 2, 10])
