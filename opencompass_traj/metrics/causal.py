@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
+from opencompass_traj.metrics._causal_choices import Tool, most_kept
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, best_mapping
 from opencompass_traj.metrics._mapping_inputs import Edges, common_subsequence, label_blocks, precedence
 from opencompass_traj.metrics._mapping_problem import Block
@@ -78,8 +78,14 @@ def causal_fidelity(
         share = _share(steps, len(ref.names))
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
     after = transpose(preds)
+    repeated = any(len(pred) > 1 or len(golden) > 1 for pred, golden in blocks)
+    tools = [Tool.of(block, preds, after, rank) for block in blocks] if repeated else []
+    known = most_kept(tools, before.rows, after) if repeated else None
+    if known is not None:
+        share = _share(known, pairs)
+        return CausalFidelity(known, pairs, share, share, exact=True)
     found = best_mapping(
-        _settled(blocks, preds, after, rank),
+        _settled(tools) if repeated else blocks,
         before,
         Edges(after),
         hint=lambda: common_subsequence(pred_names, ref.names),
@@ -89,26 +95,15 @@ def causal_fidelity(
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
 
 
-def _settled(
-    blocks: Sequence[Block], preds: Sequence[int], after: Sequence[int], rank: Sequence[int] | None
-) -> list[Block]:
-    """Split the blocks of which it is known how they are best mapped.
-
-    Let golden `u` and `v` be of one tool, all that precedes `u` precede `v`, and all that follows `v` follow `u`. If
-    the step for `v` comes before the step for `u`, then exchanging the two loses no precedence pair. So where all steps
-    of a tool stand in such an order, and there are as many predicted ones, they are mapped in their order.
-    """
-    split: list[Block] = []
-    for pred, golden in blocks:
-        ordered = sorted(golden, key=lambda v: (preds[v].bit_count(), -after[v].bit_count(), v))
-        if len(pred) == len(golden) and all(
-            not preds[u] & ~preds[v] and not after[v] & ~after[u] for u, v in pairwise(ordered)
-        ):
-            in_turn = sorted(pred, key=lambda i: (i if rank is None else rank[i], i))
-            split += [([i], [v]) for i, v in zip(in_turn, ordered, strict=True)]
+def _settled(tools: Sequence[Tool]) -> list[Block]:
+    """The blocks, those that leave nothing open pair by pair."""
+    blocks: list[Block] = []
+    for tool in tools:
+        if tool.settled:
+            blocks += [([i], [v]) for i, v in zip(tool.pred, tool.golden, strict=True)]
         else:
-            split.append((pred, golden))
-    return split
+            blocks.append((sorted(tool.pred), sorted(tool.golden)))
+    return blocks
 
 
 def _share(part: float, whole: int) -> float:

@@ -4,8 +4,9 @@ import random
 import networkx as nx
 import pytest
 
+from opencompass_traj.metrics._causal_choices import Tool
 from opencompass_traj.metrics._mapping_inputs import label_blocks
-from opencompass_traj.metrics.causal import _settled, causal_fidelity
+from opencompass_traj.metrics.causal import causal_fidelity
 from opencompass_traj.metrics.poset import transitive_closure, transpose
 from opencompass_traj.plan import StepGraph
 from tests.metrics.mapping_data import teval_graphs, with_faults, worfbench_graphs
@@ -99,19 +100,20 @@ def test_equals_brute_force():
 
 
 def test_steps_of_a_tool_that_stand_in_order_are_mapped_in_order():
-    """As many predicted as golden steps of each tool, in any order and with calls made together."""
+    """As many predicted as golden steps of each tool, or one more or less; in any order, and calls made together."""
     rng = random.Random(8)
     settled = 0
-    for _ in range(400):
+    for _ in range(600):
         golden = random_graph(rng, 6, 'AB', rng.choice([0.3, 0.7, 1.0]), acyclic=True)
         wanted = closure_pairs(golden)
         names = tuple(rng.sample(golden.names, len(golden.names)))
+        names = rng.choice([names, names[1:], (*names, rng.choice('AB'))])
         rank = tuple(rng.randrange(5) for _ in names)
         if not wanted:
             continue
-        preds = transitive_closure(len(names), golden.edges)
+        preds = transitive_closure(len(golden.names), golden.edges)
         blocks = label_blocks(names, golden.names)
-        settled += len(_settled(blocks, preds, transpose(preds), rank)) > len(blocks)
+        settled += any(Tool.of(block, preds, transpose(preds), rank).settled for block in blocks)
         allowed = [[j for j, name in enumerate(golden.names) if name == step] for step in names]
         best = max(
             sum(rank[a] < rank[b] and (mapping[a], mapping[b]) in wanted for a, b in itertools.permutations(mapping, 2))
@@ -120,6 +122,33 @@ def test_steps_of_a_tool_that_stand_in_order_are_mapped_in_order():
         result = causal_fidelity(names, golden, rank=rank)
         assert (result.kept, result.exact) == (best, True)
     assert settled > 100
+
+
+@pytest.mark.parametrize('mostly', ['AB', 'ABCDEF'])
+def test_what_the_choices_find_is_what_the_search_finds(mostly, monkeypatch):
+    """Longer plans, where all mappings are too many to try: the search of `best_mapping` beside the choices."""
+    rng = random.Random(9)
+    pairs = []
+    for _ in range(60):
+        golden = random_graph(rng, 10, mostly, rng.choice([0.2, 0.5]), acyclic=True)
+        names = tuple(name for name in golden.names if rng.random() > 0.1) + tuple(rng.sample(mostly, 1))
+        pairs.append((golden, tuple(rng.sample(names, len(names))) if rng.random() < 0.3 else names))
+    found = [causal_fidelity(names, golden, budget=10**6) for golden, names in pairs]
+    monkeypatch.setattr('opencompass_traj.metrics.causal.most_kept', lambda *_: None)
+    monkeypatch.setattr('opencompass_traj.metrics.causal._settled', lambda tools: [(t.pred, t.golden) for t in tools])
+    assert found == [causal_fidelity(names, golden, budget=10**6) for golden, names in pairs]
+
+
+@pytest.mark.parametrize('size', [8, 60])
+def test_steps_of_one_tool_without_any_order_are_left_to_the_search(size):
+    """Each needed by a step of its own, so that no two are alike and none goes before another."""
+    golden = StepGraph(('A',) * size + ('B',) * size, frozenset((i, size + i) for i in range(size)))
+    preds = transitive_closure(2 * size, golden.edges)
+    for block in label_blocks(golden.names, golden.names):
+        tool = Tool.of(block, preds, transpose(preds), None)
+        assert (tool.settled, tool.choices()) == (False, None)
+    result = causal_fidelity(golden.names, golden)
+    assert (result.kept, result.exact) == (size, True)
 
 
 @pytest.mark.parametrize('budget', [0, 2, 10])
