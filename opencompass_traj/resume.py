@@ -2,7 +2,7 @@
 
 OpenCompass takes any file that is there for finished work. A run that was killed, or a full disk, leaves predictions
 and results that are cut off: the first lose the dataset quietly, the second stop the summary. Results of other
-evaluator options are taken over without a word.
+evaluator options are taken over without a word, and so are predictions of a golden file that has changed since.
 """
 
 from __future__ import annotations
@@ -13,13 +13,24 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import ICL_EVALUATORS, PARTITIONERS
 from opencompass.utils import get_infer_output_path, get_logger
 
 from opencompass_traj.report.settings import settings_differences
+from opencompass_traj.run_inputs import (
+    Made,
+    changed_roles,
+    check_inside,
+    digests,
+    file_digest,
+    input_files,
+    named,
+    read_made,
+    write_made,
+)
 
 LOCK_NAME: Final = '.opencompass_traj.lock'
 MAX_NAMED: Final = 5
@@ -28,7 +39,8 @@ _DECODER: Final = json.JSONDecoder()
 _ENTRY: Final = re.compile(r'\s*[{,]\s*"([0-9]{1,12})"\s*:\s*')
 
 # Kept for as long as the process lives: the operating system lets go of a lock with its process, however that ends.
-_locks: dict[Path, IO[str]] = {}
+# A bare descriptor, because a file object would be reported as never closed.
+_locks: dict[Path, int] = {}
 
 
 class FolderInUseError(RuntimeError):
@@ -43,6 +55,8 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
     - Of the answers that a stopped run had already written, all whole ones are kept: none is asked, or paid, twice.
     - Results that were made with other evaluator options are renamed to `….outdated`, the options are named in the log,
       and the predictions are scored again.
+    - Predictions and results of a golden file, or a recording, that has changed since are renamed to `….outdated`, the
+      file is named in the log, and they are made again.
     - A second run in the same folder is refused.
 
     Args:
@@ -77,9 +91,14 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
 
         Raises:
             FolderInUseError: If another process works in the folder.
+            ValueError: If a model or dataset is called so that its files would be outside the folder.
         """
+        pairs = list(_pairs(model_dataset_combinations))
+        for model, dataset in pairs:
+            check_inside(Path(out_dir), Path(get_infer_output_path(model, dataset, out_dir)))
         lock_folder(Path(work_dir))
-        for model, dataset in _pairs(model_dataset_combinations):
+        _look_at_inputs(Path(work_dir), pairs)
+        for model, dataset in pairs:
             file = Path(get_infer_output_path(model, dataset, out_dir))
             _look_at(file, dataset)
             _keep_answers(Path(get_infer_output_path(model, dataset, str(Path(work_dir) / 'predictions'))))
@@ -103,13 +122,12 @@ def lock_folder(folder: Path) -> None:
     except ImportError:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / LOCK_NAME).open('a+', encoding='ascii')
+    file = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o644)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.seek(0)
-        owner = file.read(20).strip()
-        file.close()
+        owner = os.read(file, 20).decode('ascii', errors='replace').strip()
+        os.close(file)
         raise FolderInUseError(
             f'{folder}: another run works in this folder (process {owner or "unknown"}); '
             'wait for it, or start one in a folder of its own (without -r)'
@@ -117,12 +135,11 @@ def lock_folder(folder: Path) -> None:
     except OSError as error:
         # Some network file systems have no locks; then two runs are the user's affair.
         get_logger().debug(f'{folder}: cannot be locked: {error}')
-        file.close()
+        os.close(file)
         return
-    file.truncate(0)
-    file.write(f'{os.getpid()}\n')
-    file.flush()
     _locks[folder] = file
+    os.ftruncate(file, 0)
+    os.write(file, f'{os.getpid()}\n'.encode())
 
 
 def is_whole(file: Path) -> bool:
@@ -138,6 +155,65 @@ def _pairs(combinations: list[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
         for model in combination['models']:
             for dataset in combination['datasets']:
                 yield model, dataset
+
+
+def _look_at_inputs(folder: Path, pairs: list[tuple[Any, Any]]) -> None:
+    """Set aside what was made from files that have changed since, and remember what they are now.
+
+    What is to be remembered is written last: a run that is killed before that finds the same change again.
+    """
+    before = read_made(folder)
+    after = dict(before)
+    known: dict[Path, str] = {}
+    for model, dataset in pairs:
+        outputs = [
+            Path(get_infer_output_path(model, dataset, str(folder / part))) for part in ('predictions', 'results')
+        ]
+        key = get_infer_output_path(model, dataset, '')
+        files = input_files(model, dataset)
+        inputs = digests(files, known)
+        made = before.get(key, Made())
+        replaced = _set_aside_changed(outputs, named(files, changed_roles(inputs, made.inputs))) or made.replaced
+        if replaced and replaced == made.replaced and _brought_back(outputs, replaced):
+            replaced = ''
+        if inputs or replaced:
+            after[key] = Made({**made.inputs, **inputs}, replaced)
+    if after != before:
+        write_made(folder, after)
+
+
+def _set_aside_changed(outputs: list[Path], files: str) -> str:
+    """Set aside what was made from files that have changed; the digest of the predictions, empty without them."""
+    predictions, results = outputs
+    half_written = predictions.with_name(f'tmp_{predictions.name}')
+    there = [one for one in (results, half_written, half_written.with_suffix('.jsonl'), predictions) if one.is_file()]
+    if not files or not there:
+        return ''
+    replaced = file_digest(predictions) if predictions.is_file() else ''
+    kept = [_set_aside(file, 'outdated') for file in there]
+    get_logger().warning(
+        f'{files}: changed since {", ".join(map(str, there))} were made from it: kept as '
+        f'{", ".join(file.name for file in kept)}, and made again'
+    )
+    if replaced:
+        get_logger().warning(
+            f'{predictions}: if the answers still fit the samples, number by number, keep them: rename {kept[-1].name} '
+            f'back to {predictions.name}, in place of any new one, and run the same command again with -r'
+        )
+    return replaced
+
+
+def _brought_back(outputs: list[Path], replaced: str) -> bool:
+    """Whether predictions that were set aside are there again; then results of those that took their place are not."""
+    predictions, results = outputs
+    if not predictions.is_file() or file_digest(predictions) != replaced:
+        return False
+    if results.is_file():
+        kept = _set_aside(results, 'outdated')
+        get_logger().warning(
+            f'{results}: the predictions set aside before are back: kept as {kept.name}, and they are scored'
+        )
+    return True
 
 
 def _keep_answers(file: Path) -> None:

@@ -22,13 +22,13 @@ class SlowAgent(RecordedAgent):
 
 
 class SlowCount(Metric):
-    """Counts steps, each sample in `SLOW_SCORE` seconds; the file `SLOW_MARK` says that it has begun."""
+    """Counts steps, each sample in `SLOW_SCORE` seconds; the file `SLOW_MARK` says that it has begun, and its time."""
 
     counts = ('slow_steps',)
 
     def score(self, comparison: Comparison) -> Mapping[str, Any]:
         """Count, later."""
         if mark := os.environ.get('SLOW_MARK'):
-            Path(mark).touch()
+            Path(mark).write_text(str(time.time()))
         time.sleep(float(os.environ.get('SLOW_SCORE', '0')))
         return {'slow_steps': float(len(comparison.pred))}

@@ -1,15 +1,21 @@
-"""`-r` after a stopped run: what is half written is made again, whole answers are kept, other options are noticed."""
+"""`-r` after a stopped run: what is half written is made again, whole answers are kept, other options are noticed.
+
+So are golden files and recordings that have changed since.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import warnings as python_warnings
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
+from opencompass_traj.run_inputs import INPUTS_NAME
 
 pytestmark = pytest.mark.host
 
@@ -164,3 +170,206 @@ def test_a_second_run_in_a_folder_is_refused(resume: SimpleNamespace, folder: Pa
     # A lock goes with its process, however that ends.
     assert len(partition(resume, folder, 'predictions')) == 1
     assert len(partition(resume, folder, 'results')) == 1
+
+
+def test_the_lock_is_no_file_object_that_is_left_open(resume: SimpleNamespace, folder: Path) -> None:
+    with python_warnings.catch_warnings():
+        python_warnings.simplefilter('error')
+        partition(resume, folder, 'predictions')
+        held = resume.module._locks[folder.resolve()]
+        assert isinstance(held, int)
+    assert (folder / resume.module.LOCK_NAME).read_text().strip().isdigit()
+
+
+class Inputs:
+    """A run of two agents on two datasets, each with everything that a run can have written."""
+
+    def __init__(self, resume: SimpleNamespace, folder: Path) -> None:
+        self.resume = resume
+        self.folder = folder / 'run'
+        self.data = folder / 'data'
+        self.data.mkdir()
+        self.datasets: list[dict[str, Any]] = [
+            {'abbr': name, 'path': str(self.data / f'{name}.jsonl'), 'type': 'opencompass_traj.TrajectoryDataset'}
+            for name in ('one', 'two')
+        ]
+        self.models: list[dict[str, Any]] = []
+        for name in ('a', 'b'):
+            paths = [str(self.data / f'{name}-{number}.jsonl') for number in range(2)]
+            self.models.append({'abbr': name, 'type': 'RecordedAgent', 'path': paths, 'tasks': ['one', 'two']})
+            for path in paths:
+                Path(path).write_text('recorded')
+        for dataset in self.datasets:
+            Path(dataset['path']).write_text('golden')
+
+    def partition(self, part: str) -> int:
+        out = str(self.folder / part)
+        combinations = [{'models': self.models, 'datasets': self.datasets}]
+        partitioner = self.resume.Partitioner(out_dir=out)
+        return len(partitioner.partition(combinations, work_dir=str(self.folder), out_dir=out))
+
+    def make(self) -> None:
+        """Write what is missing, as a run does behind its partitioners."""
+        for model in self.models:
+            for dataset in self.datasets:
+                for name in (f'predictions/{{}}/{dataset["abbr"]}.json', f'results/{{}}/{dataset["abbr"]}.json'):
+                    file = self.folder / name.format(model['abbr'])
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    if not file.exists():
+                        file.write_text(json.dumps({'0': {'prediction': len(list(self.folder.rglob('*.json*')))}}))
+
+    def aside(self) -> list[str]:
+        return sorted(str(file.relative_to(self.folder)) for file in self.folder.rglob('*.outdated*'))
+
+
+@pytest.fixture
+def inputs(resume: SimpleNamespace, tmp_path: Path) -> Inputs:
+    run = Inputs(resume, tmp_path)
+    assert (run.partition('predictions'), run.partition('results')) == (4, 4)
+    run.make()
+    return run
+
+
+def outdated(*pairs: str) -> list[str]:
+    return [f'{part}/{pair}.json.outdated' for part in ('predictions', 'results') for pair in pairs]
+
+
+def test_the_same_inputs_are_finished_work(inputs: Inputs, warnings: list[str]) -> None:
+    for part in ('predictions', 'results', 'results'):
+        assert inputs.partition(part) == 0
+    assert not warnings
+
+
+@pytest.mark.parametrize('first', ['predictions', 'results'])
+def test_of_a_changed_golden_file_all_is_made_again_once(inputs: Inputs, warnings: list[str], first: str) -> None:
+    """Whichever partitioner is the first to see it, the other, and the next run, find nothing more."""
+    for half in ('tmp_one.json', 'tmp_one.jsonl'):
+        (inputs.folder / 'predictions' / 'a' / half).write_text('{"idx": 0}\n')
+    golden = inputs.data / 'one.jsonl'
+    golden.write_text('golden, with a row more')
+    assert inputs.partition(first) == 2
+    halves = ['predictions/a/tmp_one.json.outdated', 'predictions/a/tmp_one.jsonl.outdated']
+    assert inputs.aside() == sorted([*outdated('a/one', 'b/one'), *halves])
+    assert sum(str(golden) in line for line in warnings) == 2
+    assert not any('two' in line for line in warnings)
+    warnings.clear()
+    assert (inputs.partition('predictions'), inputs.partition('results')) == (2, 2)
+    inputs.make()
+    assert (inputs.partition('predictions'), inputs.partition('results')) == (0, 0)
+    assert not warnings
+
+
+def test_a_changed_recording_is_its_model_s_affair(inputs: Inputs, warnings: list[str]) -> None:
+    (inputs.data / 'b-1.jsonl').write_text('recorded anew')
+    assert inputs.partition('predictions') == 2
+    assert inputs.aside() == outdated('b/one', 'b/two')
+    assert 'b-1.jsonl: changed since' in warnings[0]
+
+
+@pytest.mark.parametrize('made_anew', [False, True])
+def test_predictions_that_are_renamed_back_are_kept_and_scored(
+    inputs: Inputs, warnings: list[str], made_anew: bool
+) -> None:
+    """Whether the run that set them aside had made others, and their results, or not."""
+    file = inputs.folder / 'predictions' / 'a' / 'one.json'
+    old = file.read_text()
+    (inputs.data / 'one.jsonl').write_text('golden, with a mended plan')
+    inputs.partition('predictions')
+    assert any('rename one.json.outdated back to one.json' in line for line in warnings)
+    if made_anew:
+        inputs.make()
+        assert file.read_text() != old
+    file.with_name('one.json.outdated').replace(file)
+    warnings.clear()
+    expected = (0, 1) if made_anew else (1, 2)
+    assert (inputs.partition('predictions'), inputs.partition('results')) == expected
+    assert file.read_text() == old
+    assert len(warnings) == made_anew
+    inputs.make()
+    assert (inputs.partition('predictions'), inputs.partition('results')) == (0, 0)
+
+
+def test_a_run_of_one_model_does_not_vouch_for_the_others(inputs: Inputs) -> None:
+    models = inputs.models
+    (inputs.data / 'one.jsonl').write_text('changed')
+    inputs.models = models[:1]
+    assert inputs.partition('predictions') == 1
+    inputs.make()
+    inputs.models = models
+    assert inputs.partition('predictions') == 1
+    assert inputs.aside() == outdated('a/one', 'b/one')
+
+
+def test_several_datasets_of_one_file_are_all_made_again(inputs: Inputs) -> None:
+    for number, dataset in enumerate(inputs.datasets):
+        dataset.update(abbr=f'x-shard-{number}-of-2', path=inputs.datasets[0]['path'], shard=number, shards=2)
+    inputs.partition('predictions')
+    inputs.make()
+    Path(inputs.datasets[0]['path']).write_text('changed')
+    assert inputs.partition('results') == 4
+    assert inputs.partition('predictions') == 4
+
+
+def test_a_run_that_is_killed_between_the_steps_finds_the_same_change_again(
+    inputs: Inputs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (inputs.data / 'one.jsonl').write_text('changed')
+    rename = Path.rename
+    done: list[Path] = []
+
+    def stops_after_two(self: Path, target: Path) -> Path:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(target)
+        return rename(self, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, 'rename', stops_after_two)
+        with pytest.raises(KeyboardInterrupt):
+            inputs.partition('predictions')
+    assert len(inputs.aside()) == 2
+    assert inputs.partition('predictions') == 2
+    assert inputs.aside() == outdated('a/one', 'b/one')
+
+
+@pytest.mark.parametrize('content', [None, '', '{', '[]', '{"made": 3}', '{"made": {"a/one.json": [1]}}'])
+def test_an_old_folder_is_taken_as_it_is(inputs: Inputs, warnings: list[str], content: str | None) -> None:
+    file = inputs.folder / INPUTS_NAME
+    file.unlink()
+    if content is not None:
+        file.write_text(content)
+    (inputs.data / 'one.jsonl').write_text('changed, but before what was it')
+    assert inputs.partition('predictions') == 0
+    assert not warnings
+    (inputs.data / 'one.jsonl').write_text('changed again')
+    assert inputs.partition('predictions') == 2
+
+
+def test_a_file_that_cannot_be_found_says_nothing(inputs: Inputs, warnings: list[str]) -> None:
+    golden = inputs.data / 'one.jsonl'
+    golden.rename(golden.with_suffix('.away'))
+    assert inputs.partition('predictions') == 0
+    golden.write_text('golden')
+    assert inputs.partition('predictions') == 0
+    golden.write_text('changed')
+    assert inputs.partition('predictions') == 2
+    assert str(golden) in warnings[0]
+
+
+@pytest.mark.parametrize(('model', 'name'), [('../../x', 'd'), ('m', '../../x'), ('m', '../../../x'), ('/x', 'd')])
+@pytest.mark.parametrize('part', ['predictions', 'results'])
+def test_no_name_leads_out_of_the_folder(
+    resume: SimpleNamespace, tmp_path: Path, part: str, model: str, name: str
+) -> None:
+    folder = tmp_path / 'run'
+    combinations = [{'models': [{'abbr': model, 'type': 'any'}], 'datasets': [{'abbr': name}]}]
+    partitioner = resume.Partitioner(out_dir=str(folder / part))
+    with pytest.raises(ValueError, match=r'expected names .* that stay in'):
+        partitioner.partition(combinations, work_dir=str(folder), out_dir=str(folder / part))
+    assert not list(tmp_path.iterdir())
+
+
+def test_names_with_folders_in_them_stay(resume: SimpleNamespace, tmp_path: Path) -> None:
+    combinations = [{'models': [{'abbr': 'org/agent', 'type': 'any'}], 'datasets': [{'abbr': 'a..b'}]}]
+    out = str(tmp_path / 'predictions')
+    assert len(resume.Partitioner(out_dir=out).partition(combinations, work_dir=str(tmp_path), out_dir=out)) == 1
