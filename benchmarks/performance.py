@@ -62,9 +62,14 @@ BENCHMARKS = {
         x='steps',
         ys=('one', 'several'),
         label='samples a second',
+        limit=600,
     ),
     'growth': Benchmark(
-        'growth.py', ('--seconds', '30'), quick=('--seconds', '1', '--lengths', '10', '20', '40'), data='--data'
+        'growth.py',
+        ('--seconds', '20'),
+        quick=('--seconds', '1', '--lengths', '10', '20', '40'),
+        data='--data',
+        limit=400,
     ),
     'memory': Benchmark(
         'memory.py',
@@ -138,7 +143,8 @@ def _line(cells):
 
 HEADINGS = {
     'one': 'samples a second, one process',
-    'several': 'with workers',
+    'several': 'two processes',
+    'start': 'seconds until both are at work',
     'golden_read': 'golden plans read a second',
     'with_plan_match': 'one process, with PlanMatch',
     'peak_mb': 'peak MB',

@@ -44,6 +44,7 @@ class _Side:
 
     @classmethod
     def of(cls, labels: Sequence[int], preds: Sequence[int]) -> _Side:
+        """Gather what the search asks of a side again and again."""
         of_label: dict[int, int] = {}
         for step, label in enumerate(labels):
             of_label[label] = of_label.get(label, 0) | 1 << step
@@ -106,6 +107,7 @@ class _Search:
         self.waiting: dict[int, list[_State]] = {}
 
     def run(self) -> SearchResult:
+        """Go through the states, the least total first."""
         sizes = len(self.pred.labels), len(self.ref.labels)
         shared = sum(min(mask.bit_count(), self.ref.left(label, 0)) for label, mask in self.pred.of_label.items())
         start = _State(0, 0, first_level(self.pred.preds)[0], first_level(self.ref.preds)[0], 0, shared)
