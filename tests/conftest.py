@@ -10,9 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from opencompass_traj.embedding import TextVectors, load_encoder
 from opencompass_traj.sentence_encoder import SentenceEncoder
+
+# A slow or busy machine is no fault of the code.
+settings.register_profile('any machine', deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile('any machine')
 
 # Tests neither read nor fill the user's cache, nor do the commands that they start; those of the cache set their own.
 os.environ['OPENCOMPASS_TRAJ_CACHE'] = 'off'

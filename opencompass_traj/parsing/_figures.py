@@ -29,7 +29,7 @@ _CACHE_TOKENS: Final = ('cache_creation_input_tokens', 'cache_read_input_tokens'
 _USAGE: Final = ('usage', 'usage_metadata', 'usageMetadata')
 
 _WHOLE_NUMBER: Final = re.compile(r'[0-9]{1,20}')
-_LONG_FRACTION: Final = re.compile(r'(\.[0-9]{6})[0-9]+')
+_FRACTION: Final = re.compile(r'\.([0-9]+)')
 
 
 def amount(value: object) -> float | None:
@@ -162,8 +162,10 @@ def nanoseconds(value: object) -> int | None:
         return None
     if _WHOLE_NUMBER.fullmatch(value):
         return int(value)
+    # Python 3.10 reads three or six digits of a fraction alone, and no Z.
+    written = _FRACTION.sub(lambda fraction: f'.{fraction[1]:0<6.6}', value.replace('Z', '+00:00'))
     try:
-        moment = datetime.fromisoformat(_LONG_FRACTION.sub(r'\1', value.replace('Z', '+00:00')))
+        moment = datetime.fromisoformat(written)
     except ValueError:
         return None
     zoned = moment if moment.tzinfo is not None else moment.replace(tzinfo=timezone.utc)
