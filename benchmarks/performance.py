@@ -302,7 +302,8 @@ def _save(figure, axes, name):
     FIGURES.mkdir(exist_ok=True)
     # Without a date and with one salt: the same figures give the same file.
     mpl.rcParams['svg.hashsalt'] = 'performance'
-    figure.savefig(FIGURES / f'performance_{name}.svg', bbox_inches='tight', metadata={'Date': None})
+    about = {'Date': None, 'Title': f'Performance: {name}'}
+    figure.savefig(FIGURES / f'performance_{name}.svg', bbox_inches='tight', metadata=about)
     plt.close(figure)
 
 
