@@ -18,6 +18,7 @@ import numpy as np
 
 from opencompass_traj.encoder import Encoder, Vectors
 from opencompass_traj.entry_store import EntryStore
+from opencompass_traj.hashing import file_hash
 
 ENVIRONMENT = 'OPENCOMPASS_TRAJ_CACHE'
 # The number is that of the layout: another layout gets another folder, and versions do not replace each other's.
@@ -25,7 +26,6 @@ STORE = 'text-vectors-1'
 DEFAULT_MAX_BYTES = 1 << 30
 # How much is lost at most if a run is killed while it encodes; a multiple of usual batch sizes.
 ENCODE_CHUNK = 4_096
-HASH_CHUNK = 1 << 20
 # Of the files beside a model, those that change no number.
 IGNORED_SUFFIXES = frozenset({'.md', '.png', '.jpg', '.jpeg', '.gif', '.svg', '.pdf', '.pyc', '.lock'})
 # Without one of these a folder does not say what its model computes: it is a download that is not complete.
@@ -223,7 +223,7 @@ def _counts(path: Path) -> bool:
 def _file_hashes(files: Sequence[Path], cache: VectorCache | None) -> list[str]:
     before = [_file_key(path) for path in files]
     known = {} if cache is None else cache.store.fetch(before)
-    hashes = [known.get(key) or _hash_of(path) for path, key in zip(files, before, strict=True)]
+    hashes = [known.get(key) or file_hash(path) for path, key in zip(files, before, strict=True)]
     if cache is not None:
         new = zip(files, before, hashes, strict=True)
         # A file that was written while it was read is not remembered.
@@ -236,14 +236,6 @@ def _file_key(path: Path) -> bytes:
     status = path.stat()
     numbers = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_dev, status.st_ino)
     return _sha256('file', str(path.resolve()), *map(str, numbers))
-
-
-def _hash_of(path: Path) -> bytes:
-    digest = hashlib.sha256()
-    with path.open('rb') as file:
-        while chunk := file.read(HASH_CHUNK):
-            digest.update(chunk)
-    return digest.digest()
 
 
 def _vector_key(identity: str, text: str) -> bytes:

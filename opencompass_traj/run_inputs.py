@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from opencompass_traj.files import resolve_path
+from opencompass_traj.hashing import file_hash
 from opencompass_traj.whole_files import whole_file
 
 INPUTS_NAME: Final = '.opencompass_traj.inputs.json'
 GOLDEN: Final = 'golden'
 
-_BLOCK: Final = 1 << 20
 _READ_IN_FOLDERS: Final = ('.json', '.jsonl')
 
 
@@ -69,19 +69,14 @@ def file_digest(path: Path) -> str:
     Returns:
         The digest in hexadecimal; empty where it cannot be read.
     """
-    total = hashlib.sha256()
     try:
         if not path.is_dir():
-            _add(total, path)
-            return total.hexdigest()
-        for file in sorted(path.iterdir()):
-            if file.suffix in _READ_IN_FOLDERS and file.is_file():
-                one = hashlib.sha256()
-                _add(one, file)
-                total.update(f'{one.hexdigest()} {file.name}\n'.encode(errors='surrogateescape'))
+            return file_hash(path).hex()
+        files = (file for file in sorted(path.iterdir()) if file.suffix in _READ_IN_FOLDERS and file.is_file())
+        listed = ''.join(f'{file_hash(file).hex()} {file.name}\n' for file in files)
     except OSError:
         return ''
-    return total.hexdigest()
+    return hashlib.sha256(listed.encode(errors='surrogateescape')).hexdigest()
 
 
 def changed_roles(inputs: Mapping[str, str], before: Mapping[str, str]) -> list[str]:
@@ -154,12 +149,6 @@ def _found(path: object, *, folders: bool) -> Path | None:
     except (OSError, ValueError, RuntimeError):
         # A name that no file can have, or a home folder that there is not.
         return None
-
-
-def _add(total: hashlib._Hash, file: Path) -> None:
-    with file.open('rb') as content:
-        while block := content.read(_BLOCK):
-            total.update(block)
 
 
 def _made(entry: object) -> Made:

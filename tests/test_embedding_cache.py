@@ -362,8 +362,8 @@ def test_files_are_read_once(cache: VectorCache, tmp_path: Path, monkeypatch: py
     folder = model(tmp_path / 'model')
     plain = encoder_identity(folder)
     read: list[str] = []
-    hash_of = embedding_cache._hash_of
-    monkeypatch.setattr(embedding_cache, '_hash_of', lambda path: read.append(path.name) or hash_of(path))
+    hash_of = embedding_cache.file_hash
+    monkeypatch.setattr(embedding_cache, 'file_hash', lambda path: read.append(path.name) or hash_of(path))
     assert encoder_identity(folder, cache=cache) == plain
     assert len(read) == 4
     assert encoder_identity(folder, cache=cache) == plain
@@ -387,7 +387,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
     cache: VectorCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = model(tmp_path / 'model')
-    hash_of = embedding_cache._hash_of
+    hash_of = embedding_cache.file_hash
 
     def hash_and_change(path: Path) -> bytes:
         found = hash_of(path)
@@ -395,7 +395,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_remembered(
             path.write_text('other weights', encoding='utf-8')
         return found
 
-    monkeypatch.setattr(embedding_cache, '_hash_of', hash_and_change)
+    monkeypatch.setattr(embedding_cache, 'file_hash', hash_and_change)
     encoder_identity(folder, cache=cache)
     assert cache.stats().entries == 3
     monkeypatch.undo()

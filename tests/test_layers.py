@@ -54,7 +54,7 @@ MODULES = {
     'tasks': 'files',
     'recordings': 'files', 'validation': 'files', 'inspection': 'files',
     '__main__': 'commands', 'command_line': 'commands', 'plain_text': 'values',
-    'details': 'files', 'run_inputs': 'files', 'whole_files': 'values',
+    'details': 'files', 'run_inputs': 'files', 'whole_files': 'values', 'hashing': 'values',
     'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
     'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'teval_matching': 'shell', 'resume': 'shell',

@@ -16,6 +16,8 @@ from opencompass_traj.metrics._downsets import bits, transpose
 from opencompass_traj.metrics._mapping_problem import Block
 
 MOST_CHOICES = 64
+# Of all tools together: what each keeps with each other one is counted beforehand.
+MOST_TOGETHER = 256
 _MOST_STEPS = 1_000
 
 _Pairs = list[tuple[int, int]]
@@ -54,6 +56,10 @@ class Tool:
 
     def choices(self) -> list[_Pairs] | None:
         """The mappings that the rule leaves; None if they are many."""
+        if self.settled:
+            return [list(zip(self.pred, self.golden, strict=True))]
+        if max(len(self.pred), len(self.golden)) > MOST_CHOICES:
+            return None
         size = min(len(self.pred), len(self.golden))
         orders = islice(self._orders(size, 0), MOST_CHOICES + 1)
         made = [
@@ -87,7 +93,7 @@ def most_kept(tools: Sequence[Tool], later: Sequence[int], after: Sequence[int])
         after: For each golden step, the mask of the steps that must come after it.
 
     Returns:
-        The greatest number; None where a tool leaves many choices, or the search takes too long.
+        The greatest number; None where a tool, or all together, leave many choices, or the search takes too long.
     """
     pairs: dict[tuple[int, int], int] = {}
     choices: list[list[int]] = []
@@ -96,9 +102,12 @@ def most_kept(tools: Sequence[Tool], later: Sequence[int], after: Sequence[int])
         if made is None:
             return None
         choices.append([_mask(pairs, choice) for choice in made])
+    open_choices = [masks for masks in choices if len(masks) > 1]
+    if sum(map(len, open_choices)) > MOST_TOGETHER:
+        return None
     kept = _kept(list(pairs), later, after)
     fixed = sum(masks[0] for masks in choices if len(masks) == 1)
-    search = _Search(kept, fixed, [masks for masks in choices if len(masks) > 1])
+    search = _Search(kept, fixed, open_choices)
     search.descend(0, sum((kept[pair] & fixed).bit_count() for pair in bits(fixed)), search.gains)
     return search.best if search.steps <= _MOST_STEPS else None
 

@@ -122,10 +122,12 @@ class _Search:
                 state = waiting.pop()
                 if state[:2] == goal:
                     return SearchResult(self._links(goal), total, done=True)
+                # Steps made together, beside golden ones without an order, may be paired in very many ways.
+                ways = state.pred_free.bit_count() * state.ref_free.bit_count()
+                if len(self.came) + ways > self.limit:
+                    return SearchResult(None, total, done=False)
                 if self.came[state[:2]][0] == state.cost:
                     self._grow(state)
-                if len(self.came) > self.limit:
-                    return SearchResult(None, total, done=False)
         return SearchResult(None, self.below, done=True)
 
     def _rest(self, pred_left: int, ref_left: int, shared: int) -> int:

@@ -12,6 +12,9 @@ from opencompass_traj.metrics._mapping_problem import Block
 from opencompass_traj.metrics.poset import transitive_closure, transpose
 from opencompass_traj.plan import StepGraph
 
+# Steps of a side up to which the order of a tool's steps is looked for, which takes the square of their number.
+MOST_ORDERED = 500
+
 
 @dataclass(frozen=True, slots=True)
 class CausalFidelity:
@@ -79,13 +82,14 @@ def causal_fidelity(
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
     after = transpose(preds)
     repeated = any(len(pred) > 1 or len(golden) > 1 for pred, golden in blocks)
-    tools = [Tool.of(block, preds, after, rank) for block in blocks] if repeated else []
-    known = most_kept(tools, before.rows, after) if repeated else None
+    ordered = repeated and max(len(pred_names), len(ref.names)) <= MOST_ORDERED
+    tools = [Tool.of(block, preds, after, rank) for block in blocks] if ordered else []
+    known = most_kept(tools, before.rows, after) if ordered else None
     if known is not None:
         share = _share(known, pairs)
         return CausalFidelity(known, pairs, share, share, exact=True)
     found = best_mapping(
-        _settled(tools) if repeated else blocks,
+        _settled(tools) if ordered else blocks,
         before,
         Edges(after),
         hint=lambda: common_subsequence(pred_names, ref.names),

@@ -33,8 +33,10 @@ from opencompass_traj.plan import StepGraph
 
 __all__ = ['DEFAULT_BUDGET', 'PartialOrderEdit', 'partial_order_similarity']
 
-# Of the best-first search; about half a second, after which going through all down-sets is tried.
+# Of the best-first search; about half a second, after which going through all down-sets is tried. A state holds masks
+# of all steps: of long plans there may be fewer, so that all together stay below some ten megabytes.
 MOST_STATES = 50_000
+_MOST_BITS = 1 << 23
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ def _align(problem: _Problem, known: _Orders, budget: int) -> tuple[_Orders, int
         (ref_labels, ref_preds),
         substitutes=substitutes,
         below=problem.distance(known) - left_out,
-        limit=min(budget, MOST_STATES),
+        limit=min(budget, MOST_STATES, _MOST_BITS // (len(pred) + len(ref) + 1)),
     )
     links, at_least = found.links, found.at_least + left_out
     if links is None and found.done:

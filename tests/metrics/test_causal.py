@@ -4,7 +4,7 @@ import random
 import networkx as nx
 import pytest
 
-from opencompass_traj.metrics._causal_choices import Tool
+from opencompass_traj.metrics._causal_choices import Tool, most_kept
 from opencompass_traj.metrics._mapping_inputs import label_blocks
 from opencompass_traj.metrics.causal import causal_fidelity
 from opencompass_traj.metrics.poset import transitive_closure, transpose
@@ -149,6 +149,22 @@ def test_steps_of_one_tool_without_any_order_are_left_to_the_search(size):
         assert (tool.settled, tool.choices()) == (False, None)
     result = causal_fidelity(golden.names, golden)
     assert (result.kept, result.exact) == (size, True)
+
+
+@pytest.mark.parametrize('size', [400, 1_500])
+def test_very_many_steps_of_one_tool_are_no_deep_recursion(size):
+    names = ('A',) * size
+    assert causal_fidelity(names, chain(*names)).fidelity == 1.0
+    missing = causal_fidelity(names[1:], chain(*names))
+    assert (missing.kept, missing.exact) == ((size - 1) * (size - 2) // 2, True)
+
+
+def test_very_many_tools_with_a_choice_are_left_to_the_search():
+    tools = [Tool((number,), (2 * number, 2 * number + 1), (0, 1)) for number in range(200)]
+    later = [(1 << 200) - 1 & ~((2 << i) - 1) for i in range(200)]
+    after = [(1 << 400) - 1 & ~((2 << v) - 1) for v in range(400)]
+    assert most_kept(tools[:100], later, after) == 100 * 99 // 2
+    assert most_kept(tools, later, after) is None
 
 
 @pytest.mark.parametrize('budget', [0, 2, 10])

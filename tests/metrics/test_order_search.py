@@ -81,3 +81,11 @@ def test_more_down_sets_than_can_be_counted_are_no_hindrance():
     pred = [*range(20), 50, *range(21, 40), 51], weak_order(range(41))
     found = search_orders(pred, ref, substitutes=True, below=41, limit=10_000)
     assert (found.at_least, found.done) == (2, True)
+
+
+def test_steps_made_together_beside_unordered_golden_ones_are_given_up_at_once():
+    """Nine million pairs may come first: none of them is made."""
+    pred = [*range(3_000)], [0] * 3_000
+    ref = [*range(1, 3_001)], [0] * 3_000
+    found = search_orders(pred, ref, substitutes=True, below=3_000, limit=50_000)
+    assert (found.links, found.at_least, found.done) == (None, 1, False)
