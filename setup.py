@@ -26,6 +26,8 @@ REQUIREMENTS = [
     # Frames for notebooks, and the summary's tables; opencompass brings both.
     'pandas>=2.0',
     'tabulate>=0.9',
+    # Golden regular expressions, matched in linear time: no pattern of a golden file backtracks without end.
+    'google-re2>=1.1',
     # The HTML report is a template whose every value is escaped; torch brings it.
     'jinja2>=3.1',
 ]

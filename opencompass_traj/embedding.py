@@ -12,6 +12,7 @@ import numpy as np
 from opencompass_traj.embedding_cache import CachedEncoder, VectorCache, encoder_identity
 from opencompass_traj.encoder import Encoder, Vectors
 from opencompass_traj.model_files import load_model, model_folder
+from opencompass_traj.plain_text import encodable
 from opencompass_traj.sentence_encoder import SentenceEncoder
 
 # All-MiniLM rows take 1.5 kB each: this many stay below half a gigabyte.
@@ -52,7 +53,7 @@ class TextVectors:
         Raises:
             KeyError: If a text was not added before.
         """
-        return np.stack([self._rows[text] for text in texts]) if texts else np.zeros((0, 1), dtype=np.float32)
+        return np.array([self._rows[text] for text in texts]) if texts else np.zeros((0, 1), dtype=np.float32)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -145,8 +146,3 @@ def shared_vectors(
     """The vectors that all evaluators of this process with the same encoder share."""
     cache = VectorCache.open() if cached else None
     return TextVectors(cached_encoder(source, device=device, batch_size=batch_size, cache=cache))
-
-
-def encodable(text: str) -> str:
-    """Replace what UTF-8 cannot hold (lone surrogates), at which tokenizers and Arrow stop."""
-    return text.encode('utf-8', 'replace').decode('utf-8')

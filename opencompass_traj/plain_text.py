@@ -21,6 +21,16 @@ def plain(text: str, *, limit: int = MAX_TEXT) -> str:
     return ''.join(one if one.isprintable() else one.encode('unicode_escape').decode() for one in cut)
 
 
+def encodable(text: str) -> str:
+    r"""Replace what UTF-8 cannot hold (lone surrogates) by `?`: tokenizers, Arrow and files of text stop at it.
+
+    Example:
+        >>> encodable('a\ud800')
+        'a?'
+    """
+    return text.encode('utf-8', 'replace').decode('utf-8')
+
+
 def json_value(text: str) -> Any:
     r"""What a JSON text holds, with `?` for lone surrogates, which no file or table can take.
 
@@ -35,4 +45,4 @@ def json_value(text: str) -> Any:
     value = json.loads(text)
     if not _SURROGATE.search(text):
         return value
-    return json.loads(json.dumps(value, ensure_ascii=False).encode('utf-8', 'replace').decode('utf-8'))
+    return json.loads(encodable(json.dumps(value, ensure_ascii=False)))

@@ -11,13 +11,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, get_args
 
-from opencompass_traj.embedding import encodable
 from opencompass_traj.files import Fault, Fields, Row, as_text, listed, resolve_path, scan_rows
 from opencompass_traj.parsing.golden import golden_problems, is_teval_layout, parse_golden
 from opencompass_traj.parsing.golden_options import golden_options
 from opencompass_traj.parsing.literal import shown
 from opencompass_traj.parsing.teval import PromptType
 from opencompass_traj.parsing.trajectories import read_trajectory
+from opencompass_traj.plain_text import encodable
 from opencompass_traj.plan import Plan, Trajectory
 
 STEP_KEYS = ('id', 'prev', 'name', 'args', 'optional', 'turn', 'failed')

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 from opencompass_traj.metrics._argument_values import (
@@ -24,13 +21,12 @@ from opencompass_traj.metrics._argument_values import (
     size_of,
     text_of,
 )
+from opencompass_traj.metrics._golden_patterns import pattern_fault, pattern_matches
 
 # A step of a path: a key, the index of a list's entry from 0, or ENTRY where entries have no order.
 Path: TypeAlias = tuple[str | int, ...]
 ENTRY = -1
 
-# Rule `regex`: a longer golden pattern or a longer predicted text does not match.
-MAX_REGEX_CHARS = 1_000
 # Lists whose sizes multiply to more are compared in order even where order does not count.
 MAX_UNORDERED = 100_000
 
@@ -191,14 +187,29 @@ class ArgumentRules:
 
     def semantic_texts(self, args: object, *, tool: str) -> tuple[str, ...]:
         """The texts of a call that `similar` may be asked about, so that they can be embedded beforehand."""
-        values = self._semantic_values(self.prepare(args, tool=tool), tool, ())
-        return tuple(text for text in (self._text(value) for value in values) if text is not None)
+        texts = (self._text(value) for _, value in self._under('semantic', self.prepare(args, tool=tool), tool, ()))
+        return tuple(text for text in texts if text is not None)
 
-    def _semantic_values(self, value: Any, tool: str, path: Path) -> Iterator[Any]:
+    def golden_faults(self, args: object, *, tool: str) -> tuple[str, ...]:
+        """What no prediction could match in the arguments of a golden call: values under `regex` that are no pattern.
+
+        Example:
+            >>> from opencompass_traj.metrics.argument_rules import argument_rules
+            >>> argument_rules({'tools': {'*': {'id': 'regex'}}}).golden_faults({'id': 7}, tool='find')
+            ('argument id: expected a pattern, got a value of the type int',)
+        """
+        if not any(rule.kind == 'regex' for _, keys in self.tools for _, rule in keys):
+            return ()
+        found = self._under('regex', self.prepare(args, tool=tool), tool, ())
+        faults = ((path, pattern_fault(value)) for path, value in found)
+        return tuple(f'argument {path_name(path) or tool}: {fault}' for path, fault in faults if fault)
+
+    def _under(self, kind: str, value: Any, tool: str, path: Path) -> Iterator[tuple[Path, Any]]:
+        """The places of prepared arguments that a kind of rule is for, and their values."""
         rule = self.rule_for(tool, path) if path or not isinstance(value, (dict, list)) else None
         if rule is not None or len(path) > MAX_DEPTH:
-            if rule is not None and rule.kind == 'semantic':
-                yield value
+            if rule is not None and rule.kind == kind:
+                yield path, value
             return
         items: Iterator[tuple[str | int, Any]] = iter(())
         if isinstance(value, dict):
@@ -206,7 +217,7 @@ class ArgumentRules:
         elif isinstance(value, list):
             items = ((self.entry(index), one) for index, one in enumerate(value))
         for step, one in items:
-            yield from self._semantic_values(one, tool, (*path, step))
+            yield from self._under(kind, one, tool, (*path, step))
 
     def _ignores(self, tool: str, path: Path) -> bool:
         rule = self.rule_for(tool, path)
@@ -250,7 +261,7 @@ class ArgumentRules:
         if rule.kind == 'numeric':
             return _close(pred, ref, rule.tolerance) or self._equal_leaves(pred, ref)
         if rule.kind == 'regex':
-            return _matches(ref, text_of(pred))
+            return pattern_matches(ref, text_of(pred))
         if rule.kind in {'contains', 'semantic'}:
             return self._equal_as_text(rule, self._text(pred), self._text(ref)) or identical(pred, ref)
         return rule.kind == 'ignore' or identical(pred, ref)
@@ -300,21 +311,3 @@ def _fits(pattern: str, path: Path) -> bool:
 def _close(pred: object, ref: object, tolerance: Tolerance) -> bool:
     numbers = read_number(pred), read_number(ref)
     return numbers[0] is not None and numbers[1] is not None and close(numbers[0], numbers[1], tolerance)
-
-
-def _matches(pattern: object, text: str | None) -> bool:
-    if not isinstance(pattern, str) or text is None or max(len(pattern), len(text)) > MAX_REGEX_CHARS:
-        return False
-    compiled = compile_pattern(pattern)
-    return compiled is not None and compiled.fullmatch(text) is not None
-
-
-@lru_cache(maxsize=256)
-def compile_pattern(pattern: str) -> re.Pattern[str] | None:
-    """A golden pattern, or None if it is no regular expression."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter('ignore')
-            return re.compile(pattern)
-    except (re.error, OverflowError, RecursionError):
-        return None

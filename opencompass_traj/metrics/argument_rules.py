@@ -51,8 +51,9 @@ def argument_rules(
             - `tolerance`: an absolute one, at least 0, or `{'absolute': …, 'relative': …}`: the greater counts;
             - `ignore_keys`: patterns of keys that do not count on either side;
             - `tools`: `{tool pattern: {key pattern: rule}}`; the first that fits counts. A rule is `exact` (typed),
-              `ignore`, `contains` (the golden text in the predicted one), `regex` (the golden value is a pattern for
-              the whole predicted text, both up to 1,000 characters), `semantic` or `{'semantic': threshold}` (0.7),
+              `ignore`, `contains` (the golden text in the predicted one), `regex` (the golden value is a pattern
+              of RE2 for the whole predicted text, both up to 1,000 characters), `semantic` or
+              `{'semantic': threshold}` (0.7),
               `{'numeric': tolerance}` (texts read as numbers), or `{'call': 'package.module.function'}`, a function
               `(pred_value, ref_value) -> bool`.
 

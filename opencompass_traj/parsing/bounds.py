@@ -20,6 +20,20 @@ _MOST_BITS: Final = 14_283
 # What JSON has, and what else a Python literal can be whose text is always the same.
 _PLAIN: Final = (str, int, float, bytes, complex, type(None), type(...))
 
+# Values whose text can always be had; a whole number may have too many digits.
+_SIMPLE: Final = frozenset({str, float, bool, type(None)})
+_TEXT: Final = frozenset({str})
+
+
+def is_flat(args: object) -> bool:
+    """Whether these are texts and the like under names: most arguments are, and nothing but their number can be wrong.
+
+    Example:
+        >>> is_flat({'city': 'Lyon', 'fast': True}), is_flat({'ids': [1]}), is_flat({'id': 10**5000})
+        (True, False, False)
+    """
+    return type(args) is dict and _SIMPLE.issuperset(map(type, args.values())) and _TEXT.issuperset(map(type, args))
+
 
 def value_problem(value: object, *, depth: int, values: int) -> str:
     """Why a value cannot be compared; found without recursion, and in time that the limit on values bounds.
@@ -122,6 +136,8 @@ def bounded(found: Trajectory | ParseFailure, limits: Limits) -> Trajectory | Pa
 
 
 def _bounded_step(step: Step, limits: Limits, dropped: list[str]) -> Step:
+    if is_flat(step.args) and len(step.args) <= limits.argument_values:
+        return step
     problem = value_problem(step.args, depth=limits.depth, values=limits.argument_values)
     if problem:
         dropped.append(f'step {_id_text(step)}: arguments not compared: {problem}')

@@ -18,6 +18,7 @@ from opencompass_traj.limits import CEILINGS
 from opencompass_traj.parsing._figures import run_record
 from opencompass_traj.parsing.golden import parse_golden_leniently
 from opencompass_traj.parsing.literal import UNREADABLE
+from opencompass_traj.plain_text import encodable
 from opencompass_traj.plan import ParseFailure, RunRecord, Trajectory
 
 FIGURE_KEYS: Final = (
@@ -83,8 +84,8 @@ def seal(prediction: object, beside: Mapping[str, Any], *, key: str = '', is_run
     """
     figures = {name: beside[name] for name in FIGURE_KEYS if beside.get(name) is not None}
     if not figures and not is_run:
-        return _encodable(prediction if isinstance(prediction, str) else json.dumps(prediction, ensure_ascii=False))
-    body = _encodable(json.dumps({_MARK: prediction, **figures}, ensure_ascii=False))[:-1]
+        return encodable(prediction if isinstance(prediction, str) else json.dumps(prediction, ensure_ascii=False))
+    body = encodable(json.dumps({_MARK: prediction, **figures}, ensure_ascii=False))[:-1]
     return f'{body}, "{_SEAL}": "{_tag(body, key)}"}}'
 
 
@@ -143,8 +144,3 @@ def _tag(body: str, key: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()
-
-
-def _encodable(text: str) -> str:
-    """Without lone surrogates, which no file of the host can hold: they would stop its run."""
-    return text.encode('utf-8', 'replace').decode('utf-8')

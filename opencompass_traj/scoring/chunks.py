@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from opencompass_traj.embedding import TextVectors, encodable
+from opencompass_traj.embedding import TextVectors
 from opencompass_traj.encoder import Vectors
+from opencompass_traj.plain_text import encodable
 from opencompass_traj.scoring.comparison import Comparison
 from opencompass_traj.scoring.references import Alternatives, UnreadReferences
 from opencompass_traj.scoring.rows import Row
@@ -44,7 +45,11 @@ class Chunk:
 
     def samples(self, scorer: Scorer, vectors: TextVectors | None) -> list[Sample]:
         """Each prediction beside each of its golden plans."""
-        read = self.references.read() if isinstance(self.references, UnreadReferences) else self.references
+        read = (
+            self.references.read(scorer.reading.rules)
+            if isinstance(self.references, UnreadReferences)
+            else self.references
+        )
         return [
             [Comparison(prediction, golden, scorer.reading, vectors) for golden in alternatives]
             for prediction, alternatives in zip(self.predictions, read, strict=True)

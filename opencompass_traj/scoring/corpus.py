@@ -135,7 +135,7 @@ class Scorer:
                     write(chunk.lines)
         except ValueError:
             # One faulty golden plan stops the scoring, but must not hide the faults of those after it.
-            problems = references.problems() if isinstance(references, UnreadReferences) else None
+            problems = references.problems(self.reading.rules) if isinstance(references, UnreadReferences) else None
             if problems is not None:
                 raise problems from None
             raise

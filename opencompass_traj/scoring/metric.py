@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -93,12 +93,23 @@ def check_options(kind: object, options: Mapping[str, Any]) -> None:
     if not (isinstance(kind, type) and issubclass(kind, Metric)):
         # What is no metric is refused as such, once it is built.
         return
-    parameters = inspect.signature(kind).parameters
+    check_names(kind.__name__, kind, [name for name in options if name != 'type'])
+
+
+def check_names(owner: str, called: Callable[..., object], names: Iterable[str]) -> None:
+    """Raise `ValueError` for a name that is no parameter of what will be called with it.
+
+    Args:
+        owner: What the message calls it.
+        called: A class or function; one with `**options` takes any name.
+        names: The names of the arguments.
+    """
+    parameters = inspect.signature(called).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return
-    for name in options:
-        if name != 'type' and name not in parameters:
+    for name in names:
+        if name not in parameters:
             near = difflib.get_close_matches(name, parameters)
             known = f'there are: {", ".join(parameters)}' if parameters else 'it has none'
             hint = f'did you mean {near[0]!r}?' if near else known
-            raise ValueError(f'{kind.__name__} has no option {name!r}; {hint}')
+            raise ValueError(f'{owner} has no option {name!r}; {hint}')

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
+from opencompass_traj.metrics.argument_rules import ArgumentRules
 from opencompass_traj.parsing.golden import parse_golden, parse_golden_leniently
 from opencompass_traj.parsing.golden_options import GoldenOptions, golden_options
 from opencompass_traj.parsing.teval import PromptType
@@ -14,6 +15,8 @@ from opencompass_traj.plan import Plan
 from opencompass_traj.scoring.comparison import Reference
 
 PROMPT_TYPES = get_args(PromptType)
+# Arguments of one sample that nothing could match; the rest is counted.
+MAX_NAMED = 5
 # Several golden plans of one sample, the best of which counts.
 Alternatives = tuple[Reference, ...]
 
@@ -35,7 +38,7 @@ def read_references(
     Raises:
         ValueError: If any is unsound; the message names every sample and step, and what was expected.
     """
-    found, problems = _read_part(references, 0, default_prompt_type, strict=strict)
+    found, problems = _read_part(references, 0, default_prompt_type, ArgumentRules(), strict=strict)
     if problems:
         raise _unsound(problems, len(references))
     return found
@@ -65,35 +68,45 @@ class UnreadReferences:
         stretch = self.references[start:stop]
         return UnreadReferences(stretch, self.default_prompt_type, self.strict, self.first + start)
 
-    def read(self) -> list[Alternatives]:
-        """Read and check them all; see `read_references`."""
-        found, problems = _read_part(self.references, self.first, self.default_prompt_type, strict=self.strict)
+    def read(self, rules: ArgumentRules) -> list[Alternatives]:
+        """Read and check them all; see `read_references`.
+
+        Args:
+            rules: How arguments will be compared; golden values that nothing could match by them are faults.
+        """
+        found, problems = _read_part(self.references, self.first, self.default_prompt_type, rules, strict=self.strict)
         if problems:
             raise _unsound(problems, len(self))
         return found
 
-    def problems(self, *, at_once: int = 1_000) -> ValueError | None:
-        """What is unsound in all of them, as the error that `read_references` raises; None where nothing is.
+    def problems(self, rules: ArgumentRules, *, at_once: int = 1_000) -> ValueError | None:
+        """What is unsound in all of them, as the error that `read` raises; None where nothing is.
 
         Args:
+            rules: As for `read`.
             at_once: How many are held in memory at a time.
         """
         found: list[str] = []
         for start in range(0, len(self), at_once):
             part = self.part(start, start + at_once)
-            found += _read_part(part.references, part.first, self.default_prompt_type, strict=self.strict)[1]
+            found += _read_part(part.references, part.first, self.default_prompt_type, rules, strict=self.strict)[1]
         return _unsound(found, len(self)) if found else None
 
 
 def _read_part(
-    references: Sequence[object], first: int, default_prompt_type: str, *, strict: bool
+    references: Sequence[object], first: int, default_prompt_type: str, rules: ArgumentRules, *, strict: bool
 ) -> tuple[list[Alternatives], list[str]]:
     """The references that can be read, and what is wrong with the others."""
     found: list[Alternatives] = []
     problems: list[str] = []
     for number, reference in enumerate(references, first):
         try:
-            found.append(_read_one(reference, number, default_prompt_type, strict=strict))
+            read = _read_one(reference, number, default_prompt_type, strict=strict)
+            unmatchable = _unmatchable(read, rules) if strict else ()
+            if unmatchable:
+                more = f'; and {len(unmatchable) - MAX_NAMED} more' if len(unmatchable) > MAX_NAMED else ''
+                problems.append(f'sample {read[0].name!r}: ' + '; '.join(unmatchable[:MAX_NAMED]) + more)
+            found.append(read)
         except ValueError as error:  # noqa: PERF203 - one faulty plan must not hide the faults of the others
             problems.append(str(error))
     return found, problems
@@ -135,6 +148,16 @@ def _read_one(reference: object, number: int, default_prompt_type: str, *, stric
         )
         for number, steps in enumerate(alternatives)
     )
+
+
+def _unmatchable(alternatives: Alternatives, rules: ArgumentRules) -> list[str]:
+    """What nothing could match in the golden plans of a sample, one text for each place."""
+    return [
+        (f'golden plan {number}: ' if len(alternatives) > 1 else '') + f'step {step.id}: {fault}'
+        for number, reference in enumerate(alternatives)
+        for step in reference.written.steps
+        for fault in rules.golden_faults(step.args, tool=step.name)
+    ]
 
 
 def _record(reference: object, where: str) -> Mapping[str, Any]:

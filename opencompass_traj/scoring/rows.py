@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from opencompass_traj.embedding import encodable
 from opencompass_traj.parsing.literal import nests_deeper, shown
+from opencompass_traj.plain_text import encodable
 from opencompass_traj.plan import ParseFailure, Plan, Step, Trajectory
 from opencompass_traj.scoring.comparison import Comparison, Reference
 

@@ -200,6 +200,9 @@ TEXTS: Final[dict[str, Callable[[int], str]]] = {
     'labels': lambda n: fill('Thought:', n),
     'labels with blanks': lambda n: fill('Thought' + ' ' * 999 + '\n', n),
     'plan lines': lambda n: fill('Plan 1: a\nDependency 1: []\nAction 1: #E1 = f(x="y")\n', n),
+    'a plan line of one long word': lambda n: fill(
+        '1', n, before='Plan 1: a\nDependency 1: []\nAction 1: #E1 = f(', after=')'
+    ),
     'a plan line of parentheses': lambda n: fill('f(', n, before='Plan 1: a\nDependency 1: []\nAction 1: #E1 = '),
     'a workflow': lambda n: _numbered('#: a\n', n // 2, before='Node:\n') + fill('(1,2) ', n // 2, before='\nEdges:'),
     'edges': lambda n: fill('(1,2) ', n, before='Node:\n1: a\n2: b\nEdges:\n'),
