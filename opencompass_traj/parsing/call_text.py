@@ -215,6 +215,9 @@ class _Source:
 
     def between(self, line: int, column: int, end_line: int, end_column: int) -> str:
         """The text from one place to another; lines count from 1, columns are bytes from 0."""
+        if line == end_line:
+            # In one slice: what stands before it in a long line is not copied for each node.
+            return self._lines[line - 1][column:end_column].decode()
         lines = self._lines[line - 1 : end_line]
         lines[-1] = lines[-1][:end_column]
         lines[0] = lines[0][column:]

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+from opencompass_traj.parsing.bounds import is_flat
 from opencompass_traj.parsing.literal import MAX_CHARS, MAX_DEPTH, load_literal, shown
 from opencompass_traj.plan import ParseFailure, Plan, Step, StepId
 
 PromptType: TypeAlias = Literal['json', 'str', 'ReWOO']
 
 _PROMPT_TYPES: Final = get_args(PromptType)
+_WHOLE: Final = frozenset({int})
 _NO_VALUE: Final = (ValueError, TypeError, OverflowError, RecursionError)
 _PLAN_LINE: Final = re.compile(r'Plan [0-9]+: .+')
 _DEPENDENCY_LINE: Final = re.compile(r'Dependency [0-9]+: (.+)')
@@ -19,7 +22,8 @@ _ACTION_LINE: Final = re.compile(r'Action [0-9]+: (.+)')
 _RETURN_VARIABLE: Final = re.compile(r'#E[0-9]+ = ')
 # No step has a number of more digits; `int` itself refuses more than 4300.
 _NUMBER: Final = re.compile(r'(?<![0-9])[0-9]{1,18}(?![0-9])')
-_KEY_VALUE: Final = re.compile(r'(\w+)="([^"]*)"(?:, |\Z)')
+# From the beginning of a word on: a long word that no value follows is not tried from each of its letters.
+_KEY_VALUE: Final = re.compile(r'(?<!\w)(\w+)="([^"]*)"(?:, |\Z)')
 
 
 def parse_prediction(
@@ -111,7 +115,7 @@ def _plan_of_records(records: list[Any]) -> Plan | ParseFailure:
         if isinstance(step, str):
             return ParseFailure(f'step {number} of {len(records)} {step}')
         steps.append(step)
-    return Plan(tuple(step for _, step in sorted(steps, key=lambda pair: pair[0])))
+    return Plan(tuple([step for _, step in sorted(steps, key=itemgetter(0))]))
 
 
 def _step_of_record(record: object) -> tuple[int, Step] | str:
@@ -125,18 +129,21 @@ def _step_of_record(record: object) -> tuple[int, Step] | str:
         identifier = int(record['id'])
     except _NO_VALUE:
         return f'has the id {shown(record["id"])}, which is no whole number'
+    args = record['args']
+    if type(record['name']) is str and is_flat(args):
+        return identifier, Step(identifier, record['name'], args, _prev_ids(record.get('prev')))
     try:
         # Upstream compares `str(args)`; where that cannot be written (a number of 5000 digits) the plan is void.
-        name, _ = str(record['name']), str(record['args'])
+        name, _ = str(record['name']), str(args)
     except _NO_VALUE:
         return 'has a name or args that cannot be written as text'
-    return identifier, Step(identifier, name, record['args'], _prev_ids(record.get('prev')))
+    return identifier, Step(identifier, name, args, _prev_ids(record.get('prev')))
 
 
 def _prev_ids(value: object) -> tuple[StepId, ...] | None:
     if not isinstance(value, list | tuple):
         return None
-    if all(type(item) is int for item in value):
+    if _WHOLE.issuperset(map(type, value)):
         return tuple(value)
     return tuple(identifier for item in value if (identifier := _prev_id(item)) is not None)
 

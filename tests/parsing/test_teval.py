@@ -403,6 +403,15 @@ def test_rewoo_text_survives_reading(args: dict[str, str]) -> None:
         assert rewoo_args_text(plan.steps[0].args)[1:-1] == inner
 
 
+@given(st.text('ab_="\', é', max_size=30))
+def test_rewoo_arguments_are_those_of_every_beginning_of_a_word(inner: str) -> None:
+    """The pattern that looks for words from their beginning alone finds what one finds that tries every letter."""
+    pairs = dict(re.findall(r'(\w+)="([^"]*)"(?:, |\Z)', inner))
+    plan = parse_prediction(f'Plan 1: x\nDependency 1: 0\nAction 1: #E1 = f({inner})', prompt_type='ReWOO')
+    assert isinstance(plan, Plan)
+    assert plan.steps[0].args == (pairs if rewoo_args_text(pairs)[1:-1] == inner else inner)
+
+
 def test_shown_never_fails() -> None:
     assert shown([16**5000]) == 'a value that cannot be written'
     assert len(shown('x' * 10_000)) < 60
