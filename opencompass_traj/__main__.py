@@ -2,7 +2,7 @@
 
 import sys
 
-from opencompass_traj.command_line import main
+from opencompass_traj.command_line import script
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(script('python -m opencompass_traj'))

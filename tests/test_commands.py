@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 import pytest
 
 from opencompass_traj.command_line import main, output, program, script
-from opencompass_traj.command_line.exit_codes import FAULTS_FOUND, GOOD, INTERRUPTED, WRONG_CALL
+from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD, INTERRUPTED, UNFORESEEN, WRONG_CALL
 from opencompass_traj.report.runs import read_run
 from tests.report.made_runs import RIGHT, WRONG, write_run
 
@@ -275,6 +275,7 @@ def test_every_command_explains_itself_with_examples_that_are_right(
     assert stopped.value.code == GOOD
     text = capsys.readouterr().out
     assert '\nexit codes:\n  0' in text
+    assert f'\n{ALWAYS}\n' in text
     examples = text.partition('\nexamples:\n')[2].replace('\\\n', ' ').splitlines()
     assert examples
     for line in examples:
@@ -306,7 +307,7 @@ def test_there_is_a_module_for_each_command_and_no_other() -> None:
 
 def test_the_exit_codes_are_documented() -> None:
     page = (ROOT / 'docs' / 'ci.md').read_text('utf-8')
-    for code in (GOOD, FAULTS_FOUND, WRONG_CALL, INTERRUPTED):
+    for code in (GOOD, FAULTS_FOUND, WRONG_CALL, UNFORESEEN, INTERRUPTED):
         assert f'\n| {code} |' in page
     assert all(f'`{name}`' in page for name in program.COMMANDS)
 
@@ -439,6 +440,35 @@ def test_the_exit_code_reaches_the_shell(runs: tuple[str, str], tmp_path: Path) 
     assert (found.returncode, found.stderr) == (FAULTS_FOUND, '')
     assert found.stdout.startswith('gate failed: 1 failed, 1 passed\n')
     assert junit.is_file()
+
+
+@pytest.mark.parametrize(
+    ('raised', 'code', 'shown'),
+    [
+        ('RuntimeError("\\x1b[31mred")', UNFORESEEN, r'RuntimeError: \x1b[31mred'),
+        ('RecursionError("deep")', UNFORESEEN, 'RecursionError: deep'),
+        ('MemoryError()', UNFORESEEN, 'MemoryError'),
+        ('ValueError("known")', WRONG_CALL, 'known'),
+        ('KeyboardInterrupt()', INTERRUPTED, ''),
+    ],
+)
+def test_an_error_that_nobody_foresaw_is_not_taken_for_a_failed_gate(raised: str, code: int, shown: str) -> None:
+    program_code = (
+        'import sys\n'
+        'from opencompass_traj.command_line import script\n'
+        'from opencompass_traj.command_line import gate\n'
+        f'def run(_): raise {raised}\n'
+        'gate.run = run\n'
+        'sys.argv = ["opencompass-traj", "gate", "nowhere"]\n'
+        'sys.exit(script())\n'
+    )
+    found = subprocess.run(
+        [sys.executable, '-c', program_code], capture_output=True, text=True, check=False, timeout=120, cwd=ROOT
+    )
+    assert found.returncode == code
+    assert shown in found.stderr
+    assert '\x1b' not in found.stderr
+    assert ('in run' in found.stderr) == (code == UNFORESEEN)
 
 
 # ---------------------------------------------------------------- broken and foreign results

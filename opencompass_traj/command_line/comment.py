@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
 from opencompass_traj.command_line.gate import add_gate_arguments, gate_of
 from opencompass_traj.command_line.output import write, write_file
 from opencompass_traj.report.runs import read_run
@@ -16,10 +16,11 @@ _DESCRIPTION: Final = """\
 Writes markdown for a comment on a pull request: the leaderboard with intervals, what changed against a baseline, the
 samples to look at, and what the gate says, if anything is asked of the run; with --baseline alone, that each column is
 no worse. The exit code does not depend on that: `gate` is what stops a release."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  the comment is written
-  2  the arguments are wrong, or a run cannot be read
+  0    the comment is written
+  2    the arguments are wrong, or a run cannot be read
+{ALWAYS}
 
 examples:
   python -m opencompass_traj comment outputs/new --baseline outputs/old --no-worse-than 1 --out comment.md

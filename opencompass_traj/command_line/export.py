@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_run
-from opencompass_traj.command_line.exit_codes import GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
 from opencompass_traj.command_line.output import complain, write
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.runs import read_run
@@ -16,10 +16,11 @@ _DESCRIPTION: Final = """\
 Writes every row of details of a run, of all models and datasets, into one file: JSON lines, or parquet with lists as
 JSON text. Rates are from 0 to 1, as in the details. Prints the file's name; tasks without
 a result are named on standard error."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  the file is written
-  2  the arguments are wrong, or the run cannot be read
+  0    the file is written
+  2    the arguments are wrong, or the run cannot be read
+{ALWAYS}
 
 examples:
   python -m opencompass_traj export outputs/new --out samples.jsonl

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import FAULTS_FOUND, GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.command_line.output import coloured, write, write_file
 from opencompass_traj.report.gate import RATES, Gate
 from opencompass_traj.report.junit import as_junit
@@ -16,15 +16,16 @@ from opencompass_traj.report.runs import Run, read_run
 _DESCRIPTION: Final = """\
 Says whether a run may be released: whether its numbers keep within bounds, and whether it is no worse than a baseline
 on the samples that both have. Numbers are those of the summary: rates from 0 to 100, counts as means per sample."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 A drop fails the gate when it is shown: when its whole interval is beyond the allowance, and a paired permutation test,
 corrected for the number of comparisons, says so too. Where the samples are too few to tell, the text says `not shown`,
 which passes without --strict. A model, dataset, metric or result that is missing fails.
 
 exit codes:
-  0  the gate passed
-  1  the gate failed
-  2  the arguments are wrong, or a run cannot be read
+  0    the gate passed
+  1    the gate failed
+  2    the arguments are wrong, or a run cannot be read
+{ALWAYS}
 
 examples:
   python -m opencompass_traj gate outputs/new --min trajectory_score=80 --max silent_degradation_rate=2

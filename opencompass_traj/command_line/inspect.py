@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
-from opencompass_traj.command_line.exit_codes import FAULTS_FOUND, GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.command_line.output import write
 from opencompass_traj.inspection import KEYLESS, Inspection, Sample, counted, inspect_path
 from opencompass_traj.parsing.trajectories import FORMATS, check_format
@@ -23,11 +23,12 @@ _TITLES: Final[dict[str, str]] = {'prediction': 'recorded answers and runs', 'go
 _DESCRIPTION: Final = """\
 Shows what is recognised in a file or folder of recorded runs, answers or golden plans: formats, samples, steps, turns,
 failed calls, outcome and figures, the tools used most, and what could not be read and why."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  everything was read
-  1  something could not be read: a row, a sample or a step
-  2  the arguments are wrong, or there is no such file
+  0    everything was read
+  1    something could not be read: a row, a sample or a step
+  2    the arguments are wrong, or there is no such file
+{ALWAYS}
 
 examples:
   python -m opencompass_traj inspect runs/

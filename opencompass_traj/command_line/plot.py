@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
 from opencompass_traj.command_line.output import progress, write
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.known import worst_rows
@@ -20,10 +20,11 @@ from opencompass_traj.report.runs import Run, read_run
 _DESCRIPTION: Final = """\
 Draws each dataset's leaderboard with intervals; with --sample or --worst, the golden and the predicted graph of
 samples: which steps and dependencies are in both, redundant, or missing. Prints the names of the files."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  the pictures are drawn
-  2  the arguments are wrong, the run cannot be read, or matplotlib is not installed
+  0    the pictures are drawn
+  2    the arguments are wrong, the run cannot be read, or matplotlib is not installed
+{ALWAYS}
 
 examples:
   python -m opencompass_traj plot outputs/new --out figures

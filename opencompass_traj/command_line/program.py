@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import traceback
 from collections.abc import Callable, Sequence
+from types import TracebackType
 from typing import Final, Protocol, cast
 
-from opencompass_traj.command_line.exit_codes import EXPLAINED, INTERRUPTED, WRONG_CALL
-from opencompass_traj.command_line.output import complain
+from opencompass_traj.command_line.exit_codes import EXPLAINED, INTERRUPTED, UNFORESEEN, WRONG_CALL
+from opencompass_traj.command_line.output import complain, write
 from opencompass_traj.plain_text import plain
 
 COMMANDS: Final[dict[str, str]] = {
@@ -46,7 +48,8 @@ def main(arguments: Sequence[str] | None = None, *, program: str = 'python -m op
 
     Returns:
         The exit code: 0 if all is well, 1 if the command found faults or its answer is no, 2 for wrong arguments and
-        input that cannot be read, 130 if it was stopped by Ctrl-C.
+        input that cannot be read, 130 if it was stopped by Ctrl-C. An error that nobody foresaw is raised; `script`
+        makes it 70.
     """
     arguments = sys.argv[1:] if arguments is None else arguments
     given = _parser(program, arguments[0] if arguments else '').parse_args(arguments)
@@ -59,9 +62,20 @@ def main(arguments: Sequence[str] | None = None, *, program: str = 'python -m op
         return INTERRUPTED
 
 
-def script() -> int:
-    """Run a command under the name of the installed script."""
-    return main(program='opencompass-traj')
+def script(program: str = 'opencompass-traj') -> int:
+    """Run a command as a process of its own: as `main`, and an error that nobody foresaw gives exit code 70."""
+    sys.excepthook = _unforeseen
+    return main(program=program)
+
+
+def _unforeseen(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Show an error and where it arose, and end with a code that is not that of a failed gate."""
+    if not issubclass(kind, Exception):
+        sys.__excepthook__(kind, error, trace)
+        return
+    for line in ''.join(traceback.format_exception(kind, error, trace)).splitlines():
+        write(plain(line, limit=2_000), sys.stderr)
+    sys.exit(UNFORESEEN)
 
 
 def command(name: str) -> Command:

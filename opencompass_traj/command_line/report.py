@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_run
-from opencompass_traj.command_line.exit_codes import GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
 from opencompass_traj.command_line.output import write
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.runs import read_run
@@ -14,10 +14,11 @@ from opencompass_traj.report.runs import read_run
 _DESCRIPTION: Final = """\
 Writes the HTML report of a run again: one file that needs nothing else. By default it takes the place of the one that
 the run wrote beside its summary. Prints the file's name, and the tasks that have no result."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  the report is written
-  2  the arguments are wrong, or the run cannot be read
+  0    the report is written
+  2    the arguments are wrong, or the run cannot be read
+{ALWAYS}
 
 examples:
   python -m opencompass_traj report outputs/new

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Final
 
-from opencompass_traj.command_line.exit_codes import FAULTS_FOUND, GOOD
+from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.command_line.inspect import read_fields
 from opencompass_traj.command_line.output import write
 from opencompass_traj.plain_text import plain
@@ -18,11 +18,12 @@ MAX_CHARS: Final = 400
 _DESCRIPTION: Final = """\
 Says everything that is wrong with golden files: rows, ids, steps, dependencies, arguments, budgets, prompts; and with
 recordings, whether they answer every task and no other. Nothing is run, and no model is asked."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 exit codes:
-  0  no fault
-  1  faults were found
-  2  the arguments are wrong
+  0    no fault
+  1    faults were found
+  2    the arguments are wrong
+{ALWAYS}
 
 examples:
   python -m opencompass_traj validate tasks.jsonl
@@ -89,8 +90,8 @@ def as_json(found: Validation) -> str:
 
 
 def _of_file(one: Checked) -> list[str]:
-    state = f'{len(one.faults)} faults' if one.faults else 'no fault'
-    lines = [f'{plain(one.file, limit=2_000)}: {one.samples} sound samples, {state}']
+    state = _counted(len(one.faults), 'fault') if one.faults else 'no fault'
+    lines = [f'{plain(one.file, limit=2_000)}: {_counted(one.samples, "sound sample")}, {state}']
     lines += [f'  {plain(str(fault), limit=MAX_CHARS)}' for fault in one.faults[:MAX_LISTED]]
     if len(one.faults) > MAX_LISTED:
         lines.append(f'  … and {len(one.faults) - MAX_LISTED} more; --json lists all')
@@ -98,3 +99,7 @@ def _of_file(one: Checked) -> list[str]:
         keys = ', '.join(f'{plain(key, limit=60)} ({count})' for key, count in one.unread[:MAX_LISTED])
         lines.append(f'  keys that nothing reads, with the samples that have them: {keys}')
     return lines
+
+
+def _counted(count: int, name: str) -> str:
+    return f'{count} {name}' if count == 1 else f'{count} {name}s'

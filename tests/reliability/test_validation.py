@@ -205,9 +205,9 @@ def test_the_command_says_it_all(tmp_path: Path, capsys: pytest.CaptureFixture[s
     good = write(tmp_path, 'b.jsonl', golden(author='x'))
     assert main(['validate', path, good]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == f'{path}: 1 sound samples, {len(ALL_NAMED)} faults'
+    assert lines[0] == f'{path}: 1 sound sample, {len(ALL_NAMED)} faults'
     assert [line.strip() for line in lines[1 : 1 + len(ALL_NAMED)]] == ALL_NAMED
-    assert lines[-2] == f'{good}: 1 sound samples, no fault'
+    assert lines[-2] == f'{good}: 1 sound sample, no fault'
     assert lines[-1] == '  keys that nothing reads, with the samples that have them: author (1)'
     assert main(['validate', good]) == 0
 

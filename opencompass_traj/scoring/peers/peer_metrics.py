@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from opencompass_traj.scoring.comparison import Comparison
-from opencompass_traj.scoring.metric import Metric
+from opencompass_traj.scoring.metric import Metric, check_names
 from opencompass_traj.scoring.peers.argument_peers import AgentEvals, DeepEval, Ragas
 from opencompass_traj.scoring.peers.call_peers import AceBench, Adk, Azure, Bfcl, Strands, Vertex
 from opencompass_traj.scoring.peers.graph_peers import Mnms, TaskBench, TEval, WorfEval
@@ -43,8 +43,7 @@ class PeerMetrics(Metric):
         options: The peer's own options.
 
     Raises:
-        ValueError: For an unknown peer, or an option out of range.
-        TypeError: For an option that the peer does not have.
+        ValueError: For an unknown peer, or an option that it does not have or that is out of range.
 
     Example:
         >>> PeerMetrics('ragas').rates[0], PeerMetrics('ragas', prefix='').rates[0]
@@ -56,6 +55,7 @@ class PeerMetrics(Metric):
             near = difflib.get_close_matches(str(legacy).casefold(), PEERS)
             hint = f'; did you mean {near[0]!r}?' if near else ''
             raise ValueError(f'expected `legacy` to be one of {", ".join(PEERS)}, got {legacy!r:.80}{hint}')
+        check_names(f'the peer {legacy!r}', PEERS[legacy], options)
         self.legacy = legacy
         self.prefix = f'{legacy}_' if prefix is None else prefix
         self._peer = PEERS[legacy](**options)
