@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +18,7 @@ from opencompass.partitioners import NaivePartitioner
 from opencompass.registry import ICL_EVALUATORS, PARTITIONERS
 from opencompass.utils import get_infer_output_path, get_logger
 
+from opencompass_traj.details import SUFFIX
 from opencompass_traj.report.settings import settings_differences
 from opencompass_traj.run_inputs import (
     Made,
@@ -31,12 +31,10 @@ from opencompass_traj.run_inputs import (
     read_made,
     write_made,
 )
+from opencompass_traj.stopped_answers import is_whole, keep_answers
 
 LOCK_NAME: Final = '.opencompass_traj.lock'
 MAX_NAMED: Final = 5
-
-_DECODER: Final = json.JSONDecoder()
-_ENTRY: Final = re.compile(r'\s*[{,]\s*"([0-9]{1,12})"\s*:\s*')
 
 # Kept for as long as the process lives: the operating system lets go of a lock with its process, however that ends.
 # A bare descriptor, because a file object would be reported as never closed.
@@ -101,7 +99,7 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
         for model, dataset in pairs:
             file = Path(get_infer_output_path(model, dataset, out_dir))
             _look_at(file, dataset)
-            _keep_answers(Path(get_infer_output_path(model, dataset, str(Path(work_dir) / 'predictions'))))
+            keep_answers(Path(get_infer_output_path(model, dataset, str(Path(work_dir) / 'predictions'))))
         tasks: list[dict[str, Any]] = super().partition(
             model_dataset_combinations, work_dir, out_dir, dict(add_cfg or {})
         )
@@ -140,14 +138,6 @@ def lock_folder(folder: Path) -> None:
     _locks[folder] = file
     os.ftruncate(file, 0)
     os.write(file, f'{os.getpid()}\n'.encode())
-
-
-def is_whole(file: Path) -> bool:
-    """Whether there is a file, and it holds a JSON object to its end."""
-    try:
-        return isinstance(json.loads(file.read_text(encoding='utf-8')), dict)
-    except (FileNotFoundError, ValueError, RecursionError):
-        return False
 
 
 def _pairs(combinations: list[dict[str, Any]]) -> Iterator[tuple[Any, Any]]:
@@ -216,70 +206,6 @@ def _brought_back(outputs: list[Path], replaced: str) -> bool:
     return True
 
 
-def _keep_answers(file: Path) -> None:
-    """See to it that OpenCompass goes on from the answers that a stopped run had, and from whole ones alone.
-
-    It goes on from `tmp_….jsonl`, but throws all of it away where one line is cut off; and its chat inferencer writes
-    `tmp_….json` instead, which nothing reads.
-    """
-    lines = file.with_name(f'tmp_{file.name}').with_suffix('.jsonl')
-    content = file.with_name(f'tmp_{file.name}')
-    if is_whole(file):
-        # All answers are in it; what is left over would only bring old ones back if the file were deleted.
-        content.unlink(missing_ok=True)
-    elif lines.is_file():
-        _keep_lines(lines)
-    elif content.is_file():
-        answers = _whole_entries(content.read_text(encoding='utf-8', errors='replace'))
-        rows = [json.dumps({'idx': key, **answer}) for key, answer in answers]
-        _replace(lines, ''.join(f'{row}\n' for row in rows).encode())
-        content.unlink()
-        get_logger().info(f'{file}: going on behind the {len(rows)} answers that a stopped run had')
-
-
-def _keep_lines(file: Path) -> None:
-    lines = file.read_bytes().splitlines(keepends=True)
-    whole = _whole_lines(lines)
-    if len(whole) < len(lines):
-        _replace(file, b''.join(whole))
-        get_logger().warning(f'{file}: a run was stopped while writing; the {len(whole)} whole answers are kept')
-
-
-def _whole_lines(lines: list[bytes]) -> list[bytes]:
-    """The lines up to the first that is broken."""
-    whole: list[bytes] = []
-    for line in lines:
-        try:
-            item = json.loads(line)
-        except (ValueError, RecursionError):
-            break
-        if not line.endswith(b'\n') or not isinstance(item, dict) or 'idx' not in item:
-            break
-        whole.append(line)
-    return whole
-
-
-def _whole_entries(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """The entries of a JSON object by number, up to the first that is cut off or out of its turn."""
-    entries: list[tuple[str, dict[str, Any]]] = []
-    position = 0
-    while (found := _ENTRY.match(text, position)) is not None and int(found[1]) == len(entries):
-        try:
-            value, position = _DECODER.raw_decode(text, found.end())
-        except (ValueError, RecursionError):
-            break
-        if not isinstance(value, dict):
-            break
-        entries.append((found[1], value))
-    return entries
-
-
-def _replace(file: Path, content: bytes) -> None:
-    temporary = file.with_name(f'.{file.name}.{os.getpid()}.tmp')
-    temporary.write_bytes(content)
-    temporary.replace(file)
-
-
 def _look_at(file: Path, dataset: Any) -> None:
     if not file.is_file():
         return
@@ -311,7 +237,11 @@ def _differences(file: Path, dataset: Any) -> list[str]:
 
 
 def _set_aside(file: Path, why: str) -> Path:
-    number = 0
-    while (target := file.with_name(f'{file.name}.{why}{f"-{number}" if number else ""}')).exists():
+    """Rename a file, and the details beside a result in the same way."""
+    parts = [one for one in (file, file.with_suffix(SUFFIX)) if one.is_file()]
+    number, ending = 0, why
+    while any(Path(f'{one}.{ending}').exists() for one in parts):
         number += 1
-    return file.rename(target)
+        ending = f'{why}-{number}'
+    kept, *_ = [one.rename(f'{one}.{ending}') for one in parts]
+    return kept

@@ -14,7 +14,7 @@ import opencompass_traj
 
 PACKAGE = Path(opencompass_traj.__file__).parent
 OURS = 'opencompass_traj'
-NUMERIC = {'numpy', 'scipy', 'rapidfuzz', 'networkx'}
+NUMERIC = {'numpy', 'scipy', 'rapidfuzz', 'networkx', 're2'}
 
 # For each layer: whose modules it may import besides its own and the standard library, from us and from others.
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
@@ -58,6 +58,7 @@ MODULES = {
     'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
     'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'teval_matching': 'shell', 'resume': 'shell',
+    'stopped_answers': 'shell',
 }  # fmt: skip
 # Loaded only inside the one function that needs them, if at all.
 HEAVY = {'sentence_transformers', 'transformers'}

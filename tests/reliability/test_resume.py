@@ -66,7 +66,8 @@ def result_of(**options: Any) -> str:
 def warnings(resume: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     logger = SimpleNamespace(warning=found.append, info=lambda _: None, debug=lambda _: None)
-    monkeypatch.setattr(resume.module, 'get_logger', lambda: logger)
+    for module in (resume.module, sys.modules['opencompass_traj.stopped_answers']):
+        monkeypatch.setattr(module, 'get_logger', lambda: logger)
     return found
 
 
@@ -142,9 +143,15 @@ def test_results_of_other_options_are_noticed_named_and_made_again(
     resume: SimpleNamespace, folder: Path, warnings: list[str]
 ) -> None:
     old = result_of(finish_names=['Stop'])
-    stored(folder).write_text(old)
-    assert len(partition(resume, folder, 'results')) == 1
-    assert stored(folder).with_name('tasks.json.outdated').read_text() == old
+    for number in range(2):
+        stored(folder).write_text(old)
+        stored(folder).with_name('tasks.details.jsonl').write_text('{}')
+        assert len(partition(resume, folder, 'results')) == 1
+        ending = f'outdated-{number}' if number else 'outdated'
+        assert stored(folder).with_name(f'tasks.json.{ending}').read_text() == old
+        # The rows go with the numbers that they belong to.
+        assert stored(folder).with_name(f'tasks.details.jsonl.{ending}').read_text() == '{}'
+        assert not stored(folder).with_name('tasks.details.jsonl').exists()
     assert 'finish_names: ["FinishAction"], before ["Stop"]' in warnings[0]
 
 
