@@ -64,6 +64,9 @@ def golden_graph(plan: Plan) -> StepGraph | None:
     """
     if not plan.states_dependencies:
         return None
+    plain = _edges_to_earlier(plan)
+    if plain is not None:
+        return StepGraph(plan.names, plain)
     doubled = [f'the id {_shown(key)} is used twice' for key, at in _positions(plan).items() if len(at) > 1]
     edges, dropped = _stated_edges(plan)
     if doubled or dropped:
@@ -144,22 +147,26 @@ def drop_finish(plan: Plan, names: Collection[str] = ('FinishAction',)) -> Plan:
         return plan
     kept = plan.steps[:end]
     gone = {_key(step.id) for step in plan.steps[end:]} - {_key(step.id) for step in kept}
-    if gone.isdisjoint(_key(identifier) for step in kept for identifier in step.prev or ()):
+    if not any(_names_any(step, gone) for step in kept):
         return Plan(kept)
     return Plan(tuple(_without_dependencies(step, gone) for step in kept))
 
 
 def _without_dependencies(step: Step, gone: Collection[StepId]) -> Step:
-    if step.prev is None or not any(_key(identifier) in gone for identifier in step.prev):
+    if not _names_any(step, gone):
         return step
-    return replace(step, prev=tuple(identifier for identifier in step.prev if _key(identifier) not in gone))
+    return replace(step, prev=tuple(identifier for identifier in step.prev or () if _key(identifier) not in gone))
+
+
+def _names_any(step: Step, gone: Collection[StepId]) -> bool:
+    return any((one if type(one) is int else _key(one)) in gone for one in step.prev or ())
 
 
 def _stated_edges(plan: Plan) -> tuple[frozenset[tuple[int, int]], tuple[str, ...]]:
-    positions = _positions(plan)
-    edges = _edges_to_earlier(plan, positions)
+    edges = _edges_to_earlier(plan)
     if edges is not None:
         return edges, ()
+    positions = _positions(plan)
     stated = [
         (_source(positions.get(_key(identifier), []), target), target, identifier)
         for target, step in enumerate(plan.steps)
@@ -174,19 +181,21 @@ def _stated_edges(plan: Plan) -> tuple[frozenset[tuple[int, int]], tuple[str, ..
     return frozenset(order.edges()), tuple(dropped)
 
 
-def _edges_to_earlier(plan: Plan, positions: dict[StepId, list[int]]) -> frozenset[tuple[int, int]] | None:
-    """The edges of a plan in which every dependency names one step, an earlier one; None for any other plan.
+def _edges_to_earlier(plan: Plan) -> frozenset[tuple[int, int]] | None:
+    """The edges of a plan without an id used twice in which every dependency names an earlier step; else None.
 
     Nearly every plan is one. Its edges agree with the order of the steps, so that no cycle has to be looked for.
     """
+    places: dict[StepId, int] = {}
     edges = []
     for target, step in enumerate(plan.steps):
         for identifier in step.prev or ():
-            found = positions.get(identifier if type(identifier) is int else _key(identifier), ())
-            if len(found) != 1 or found[0] >= target:
+            source = places.get(identifier if type(identifier) is int else _key(identifier))
+            if source is None:
                 return None
-            edges.append((found[0], target))
-    return frozenset(edges)
+            edges.append((source, target))
+        places[step.id if type(step.id) is int else _key(step.id)] = target
+    return frozenset(edges) if len(places) == len(plan) else None
 
 
 def _source(candidates: list[int], target: int) -> int | str:

@@ -6,14 +6,16 @@ from stored vectors, and networkx is asked only where more than one matching cou
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FunctionType, SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import networkx as nx
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from opencompass.datasets.teval.evaluators import planning_evaluator
 from scipy.optimize import linear_sum_assignment
 
@@ -65,6 +67,21 @@ class UpstreamPlanning(planning_evaluator.PlanningEvaluator):  # type: ignore[mi
         self.sentence_model = StoredEncoder(vectors)
 
 
+class Edges:
+    """Stands where upstream has networkx' graph: its edges in order.
+
+    Attributes:
+        weights: The weight of each edge, by predicted step and golden step, as upstream names them.
+    """
+
+    def __init__(self) -> None:
+        self.weights: dict[tuple[int, str], float] = {}
+
+    def add_edge(self, pred: int, ref: str, *, weight: float) -> None:
+        """Add an edge, as networkx' graph does."""
+        self.weights[pred, ref] = weight
+
+
 class _Graph(nx.Graph):  # type: ignore[misc]
     """networkx' graph whose neighbours are a plain dictionary, which is read some hundred times for each edge."""
 
@@ -72,46 +89,84 @@ class _Graph(nx.Graph):  # type: ignore[misc]
         return self._adj[node]
 
 
-def heaviest_matching(graph: nx.Graph) -> Iterable[tuple[Any, Any]]:
+def heaviest_matching(edges: Edges) -> Iterable[tuple[Any, Any]]:
     """The matching of networkx' algorithm, found faster where no other one weighs as much.
 
     Args:
-        graph: Predicted steps as numbers, golden ones as texts, edges with a `weight` above 0.
+        edges: From predicted to golden steps, with weights above 0.
 
     Returns:
         The pairs, each in either order, as networkx gives them.
     """
-    only = only_matching(graph)
-    found: Iterable[tuple[Any, Any]] = nx.max_weight_matching(graph) if only is None else only
+    only = only_matching(edges.weights)
+    if only is not None:
+        return only
+    graph = _Graph()
+    for (pred, ref), weight in edges.weights.items():
+        graph.add_edge(pred, ref, weight=weight)
+    found: Iterable[tuple[Any, Any]] = nx.max_weight_matching(graph)
     return found
 
 
-def only_matching(graph: nx.Graph) -> list[tuple[int, str]] | None:
+def only_matching(weights: Mapping[tuple[int, str], float]) -> list[tuple[int, str]] | None:
     """The pairs of the heaviest matching, predicted step first; None if another one is as heavy, or nearly so.
 
     Another one as heavy would lack a pair of this one. So for each pair the heaviest matching without it is found; all
     must weigh less.
     """
-    preds = [node for node in graph if isinstance(node, int)]
-    refs = [node for node in graph if isinstance(node, str)]
-    column = {ref: at for at, ref in enumerate(refs)}
-    weight = np.zeros((len(preds), len(refs)))
-    for row, pred in enumerate(preds):
-        for ref, edge in graph[pred].items():
-            weight[row, column[ref]] = edge['weight']
+    of_pred, of_ref = Counter(pred for pred, _ in weights), Counter(ref for _, ref in weights)
+    row = {pred: at for at, pred in enumerate(of_pred)}
+    column = {ref: at for at, ref in enumerate(of_ref)}
+    weight = np.zeros((len(row), len(column)))
+    for (pred, ref), value in weights.items():
+        weight[row[pred], column[ref]] = value
     rows, columns = linear_sum_assignment(weight, maximize=True)
-    pairs = [pair for pair in zip(rows.tolist(), columns.tolist(), strict=True) if weight[pair]]
-    most = sum(weight[pair] for pair in pairs)
-    for row, at in pairs:
-        if len(graph[preds[row]]) == len(graph[refs[at]]) == 1:
+    preds, refs = list(row), list(column)
+    pairs = [(preds[i], refs[j]) for i, j in zip(rows.tolist(), columns.tolist(), strict=True)]
+    pairs = [pair for pair in pairs if pair in weights]
+    most = sum(weights[pair] for pair in pairs)
+    for pred, ref in pairs:
+        if of_pred[pred] == of_ref[ref] == 1:
             # Nothing can take the place of either: the matching without the pair weighs less by all of it.
             continue
-        pair_weight, weight[row, at] = weight[row, at], 0.0
+        place = row[pred], column[ref]
+        weight[place] = 0.0
         if weight[linear_sum_assignment(weight, maximize=True)].sum() >= most * (1 - SURELY_LESS):
             return None
-        weight[row, at] = pair_weight
-    return [(preds[row], refs[at]) for row, at in pairs]
+        weight[place] = weights[pred, ref]
+    return pairs
 
+
+def _zeros(shape: tuple[int, int]) -> list[list[float]]:
+    return [[0.0] * shape[1] for _ in range(shape[0])]
+
+
+def _ones(size: int) -> list[float]:
+    return [1.0] * size
+
+
+def _maximum(matrix: NDArray[np.float32], least: float) -> list[list[float]]:
+    rows: list[list[float]] = np.maximum(matrix, least).tolist()
+    return rows
+
+
+def cosine(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Upstream's `cos_sim` without its conversions, which take longer than the product: the same to the last bit.
+
+    Args:
+        a: Rows, shape `(n, d)`.
+        b: Rows, shape `(m, d)`.
+
+    Returns:
+        Shape `(n, m)`, in [-1, 1] but for rounding; 0 for a row of zeros.
+    """
+    unit = (rows / torch.linalg.vector_norm(rows, dim=1, keepdim=True).clamp_min_(1e-12) for rows in (a, b))
+    return torch.mm(next(unit), next(unit).T)
+
+
+# Upstream goes through its matrices number by number. As lists of Python's numbers they are read several times faster,
+# and a float32 times a Python number is a Python number's product in NumPy 1, which OpenCompass needs.
+_LISTS: Final = SimpleNamespace(zeros=_zeros, ones=_ones, maximum=_maximum)
 
 # Upstream copies the plans deeply and then only reads them: the copies are left out.
 MATCH = FunctionType(
@@ -119,7 +174,9 @@ MATCH = FunctionType(
     {
         **vars(planning_evaluator),
         'copy': SimpleNamespace(deepcopy=list),
-        'nx': SimpleNamespace(Graph=_Graph, max_weight_matching=heaviest_matching),
+        'util': SimpleNamespace(cos_sim=cosine),
+        'np': _LISTS if np.result_type(np.float32(1) * 1.0) == np.float64 else np,
+        'nx': SimpleNamespace(Graph=Edges, max_weight_matching=heaviest_matching),
     },
 )
 

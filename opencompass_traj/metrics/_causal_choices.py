@@ -23,6 +23,22 @@ _MOST_STEPS = 1_000
 _Pairs = list[tuple[int, int]]
 
 
+def golden_order(nodes: Sequence[int], preds: Sequence[int], after: Sequence[int]) -> list[int]:
+    """The golden steps of a tool in an order that the rule allows.
+
+    Args:
+        nodes: The steps.
+        preds: For each golden step, the mask of the steps that must come before it.
+        after: For each golden step, the mask of the steps that must come after it.
+    """
+    return sorted(nodes, key=lambda v: (preds[v].bit_count(), -after[v].bit_count(), v))
+
+
+def pred_order(steps: Sequence[int], rank: Sequence[int] | None) -> list[int]:
+    """The predicted steps of a tool, the earliest first; `rank` says when each was made, None: one after another."""
+    return sorted(steps, key=lambda i: (i if rank is None else rank[i], i))
+
+
 @dataclass(frozen=True, slots=True)
 class Tool:
     """The steps of one tool.
@@ -41,12 +57,12 @@ class Tool:
     def of(cls, block: Block, preds: Sequence[int], after: Sequence[int], rank: Sequence[int] | None) -> Tool:
         """Find the order of a block's steps, from what precedes and what follows each golden step."""
         pred, nodes = block
-        golden = sorted(nodes, key=lambda v: (preds[v].bit_count(), -after[v].bit_count(), v))
+        golden = golden_order(nodes, preds, after)
         first = [
             sum(1 << at for at, u in enumerate(golden[:place]) if not preds[u] & ~preds[v] and not after[v] & ~after[u])
             for place, v in enumerate(golden)
         ]
-        return cls(sorted(pred, key=lambda i: (i if rank is None else rank[i], i)), golden, first)
+        return cls(pred_order(pred, rank), golden, first)
 
     @property
     def settled(self) -> bool:

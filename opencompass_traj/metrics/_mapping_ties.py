@@ -83,11 +83,10 @@ class _Mapping:
         # Adding up rounds the bounds no further down than what they bound.
         if self._at_most is not None and sum(map(self._bound_of, touched, after)) - worth <= 0:
             return False
-        if sum(map(self._worth_of, touched, after)) - worth <= 0:
-            return False
         kept = self._matched_edges(touched)
         self._set(touched, before, after)
-        if self._matched_edges(touched) >= kept:
+        # The worth of pairs takes longer to find out than the edges.
+        if self._matched_edges(touched) >= kept and sum(map(self._worth_of, touched, after)) - worth > 0:
             return True
         self._set(touched, after, before)
         return False

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from opencompass_traj.metrics._causal_bounds import surely_most
 from opencompass_traj.metrics._causal_choices import Tool, most_kept
 from opencompass_traj.metrics._mapping import DEFAULT_BUDGET, best_mapping
 from opencompass_traj.metrics._mapping_inputs import Edges, common_subsequence, label_blocks, precedence
@@ -72,6 +74,8 @@ def causal_fidelity(
         >>> causal_fidelity(('B', 'A', 'C'), golden).fidelity == 2 / 3
         True
     """
+    if not budget >= 0:
+        raise ValueError(f'expected budget >= 0, got {budget}')
     before = precedence(len(pred_names), rank)
     preds = transitive_closure(len(ref.names), ref.edges)
     pairs = sum(mask.bit_count() for mask in preds)
@@ -81,20 +85,18 @@ def causal_fidelity(
         share = _share(steps, len(ref.names))
         return CausalFidelity(steps, len(ref.names), share, share, exact=True)
     after = transpose(preds)
-    repeated = any(len(pred) > 1 or len(golden) > 1 for pred, golden in blocks)
-    ordered = repeated and max(len(pred_names), len(ref.names)) <= MOST_ORDERED
-    tools = [Tool.of(block, preds, after, rank) for block in blocks] if ordered else []
-    known = most_kept(tools, before.rows, after) if ordered else None
-    if known is not None:
-        share = _share(known, pairs)
-        return CausalFidelity(known, pairs, share, share, exact=True)
-    found = best_mapping(
-        _settled(tools) if ordered else blocks,
-        before,
-        Edges(after),
-        hint=lambda: common_subsequence(pred_names, ref.names),
-        budget=budget,
-    )
+    hint = partial(common_subsequence, pred_names, ref.names)
+    ordered = max(len(pred_names), len(ref.names)) <= MOST_ORDERED
+    tools: list[Tool] = []
+    if ordered:
+        known = surely_most(blocks, before.rows, (after, preds), rank=rank, hint=hint)
+        if known is None:
+            tools = [Tool.of(block, preds, after, rank) for block in blocks]
+            known = most_kept(tools, before.rows, after)
+        if known is not None:
+            share = _share(known, pairs)
+            return CausalFidelity(known, pairs, share, share, exact=True)
+    found = best_mapping(_settled(tools) if ordered else blocks, before, Edges(after), hint=hint, budget=budget)
     kept, most = round(found.value) - steps, round(found.upper) - steps
     return CausalFidelity(kept, pairs, _share(kept, pairs), _share(min(most, pairs), pairs), exact=found.exact)
 

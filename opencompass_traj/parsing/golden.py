@@ -13,6 +13,7 @@ from opencompass_traj.parsing.literal import shown
 from opencompass_traj.plan import Plan, Step, StepId
 
 _WHOLE_NUMBER: Final = re.compile(r'-?[0-9]{1,18}')
+_WHOLE: Final = frozenset({int})
 
 _OTHER_ARGS = {'arguments', 'kwargs', 'param', 'params', 'parameters', 'tool_input', 'action_input', 'input'}
 
@@ -160,54 +161,55 @@ def _draft(item: object, position: int, problems: list[str]) -> _Draft | None:
             f'step at position {position}: expected an id that is an integer or a text, got {shown(identifier)}'
         )
         return None
-    label = f'step {shown(identifier)}'
-    prev = _draft_prev(item.get('prev'), label, problems)
-    args = _draft_args(item.get('args'), label, problems)
+    prev = _draft_prev(item.get('prev'), identifier, problems)
+    args = _draft_args(item.get('args'), identifier, problems)
     name = item.get('name')
     if not isinstance(name, str) or not name.strip():
         got = '' if name is None or isinstance(name, str) else f' and a text, got {shown(name)}'
-        problems.append(f'{label}: expected a name that is not empty{got}')
+        problems.append(f'step {shown(identifier)}: expected a name that is not empty{got}')
         name = ''
     return _Draft(
         identifier,
         name,
         args,
         prev,
-        turn=_draft_mark(item, 'turn', int, label, problems),
-        failed=_draft_mark(item, 'failed', bool, label, problems),
-        optional=bool(_draft_mark(item, 'optional', bool, label, problems)),
+        turn=_draft_mark(item, 'turn', int, identifier, problems),
+        failed=_draft_mark(item, 'failed', bool, identifier, problems),
+        optional=bool(_draft_mark(item, 'optional', bool, identifier, problems)),
     )
 
 
-def _draft_prev(value: object, label: str, problems: list[str]) -> tuple[StepId, ...] | None:
+def _draft_prev(value: object, step: StepId, problems: list[str]) -> tuple[StepId, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list):
-        problems.append(f'{label}: expected `prev` to be a list of ids, got {shown(value)}')
+        problems.append(f'step {shown(step)}: expected `prev` to be a list of ids, got {shown(value)}')
         return ()
+    if _WHOLE.issuperset(map(type, value)):
+        return tuple(dict.fromkeys(value))
     problems.extend(
-        f'{label}: expected ids that are integers or texts in `prev`, got {shown(item)}'
+        f'step {shown(step)}: expected ids that are integers or texts in `prev`, got {shown(item)}'
         for item in value
         if not _is_id(item)
     )
     return tuple(dict.fromkeys(item for item in value if _is_id(item)))
 
 
-def _draft_mark(item: dict[Any, Any], key: str, kind: type, label: str, problems: list[str]) -> Any:
+def _draft_mark(item: dict[Any, Any], key: str, kind: type, step: StepId, problems: list[str]) -> Any:
     value = item.get(key)
     if value is None or type(value) is kind:
         return value
     what = 'true or false' if kind is bool else 'a whole number'
-    problems.append(f'{label}: expected `{key}` to be {what}, got {shown(value)}')
+    problems.append(f'step {shown(step)}: expected `{key}` to be {what}, got {shown(value)}')
     return None
 
 
-def _draft_args(value: object, label: str, problems: list[str]) -> Any:
+def _draft_args(value: object, step: StepId, problems: list[str]) -> Any:
     if value is None:
         return {}
     if isinstance(value, dict | list | str):
         return value
-    problems.append(f'{label}: expected `args` to be an object, a list or a text, got {shown(value)}')
+    problems.append(f'step {shown(step)}: expected `args` to be an object, a list or a text, got {shown(value)}')
     return {}
 
 
@@ -220,10 +222,13 @@ def _in_order(drafts: list[_Draft]) -> list[_Draft]:
     """Sorted by integer id, the ids made integers, if all are; else unchanged."""
     if not all(isinstance(draft.id, int) or _WHOLE_NUMBER.fullmatch(draft.id) for draft in drafts):
         return drafts
-    numbered = [
-        replace(d, id=int(d.id), prev=None if d.prev is None else tuple(map(_as_integer, d.prev))) for d in drafts
-    ]
-    return sorted(numbered, key=lambda draft: int(draft.id))
+    return sorted(map(_numbered, drafts), key=lambda draft: int(draft.id))
+
+
+def _numbered(draft: _Draft) -> _Draft:
+    if type(draft.id) is int and _WHOLE.issuperset(map(type, draft.prev or ())):
+        return draft
+    return replace(draft, id=int(draft.id), prev=None if draft.prev is None else tuple(map(_as_integer, draft.prev)))
 
 
 def _as_integer(identifier: StepId) -> StepId:
