@@ -204,6 +204,17 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         scored = self._score([record['prediction'] for record in records], records)
         return {**scored.means, 'samples': scored.counts, 'settings': self.settings(), 'details': scored.details}
 
+    def check_references(self, references: Sequence[object]) -> None:
+        """Raise the `ValueError` that `score` would raise for unsound golden plans, without any predictions.
+
+        Args:
+            references: As for `score`.
+        """
+        if self.delegate is None:
+            problems = self._unread(references).problems(self.scorer.reading.rules)
+            if problems:
+                raise problems
+
     def settings(self) -> dict[str, Any]:
         """Every option that changes a number, and the version of the metrics, to be kept beside the results."""
         reading = self.scorer.reading
@@ -222,11 +233,14 @@ class TrajectoryPlanningEvaluator(BaseEvaluator):  # type: ignore[misc]
         }
 
     def _score(self, predictions: Sequence[object], references: Sequence[object]) -> scoring.CorpusScore:
-        unread = UnreadReferences(references, self.default_prompt_type, self.strict_golden)
+        unread = self._unread(references)
         write = self._details_file.write if self._details_file else None
         scored = self.scorer.score(predictions, unread, workers=self.workers, write=write)
         warn_of_rows(scored.details)
         return scored
+
+    def _unread(self, references: Sequence[object]) -> UnreadReferences:
+        return UnreadReferences(references, self.default_prompt_type, self.strict_golden)
 
     def _evaluate_dataset(
         self, k: int | list[int], n: int, original_dataset: Any, score_kwargs: dict[str, Any]

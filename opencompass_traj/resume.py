@@ -19,6 +19,7 @@ from opencompass.registry import ICL_EVALUATORS, PARTITIONERS
 from opencompass.utils import get_infer_output_path, get_logger
 
 from opencompass_traj.details import SUFFIX
+from opencompass_traj.golden_check import refuse_unsound
 from opencompass_traj.report.settings import settings_differences
 from opencompass_traj.run_inputs import (
     Made,
@@ -56,18 +57,22 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
     - Predictions and results of a golden file, or a recording, that has changed since are renamed to `….outdated`, the
       file is named in the log, and they are made again.
     - A second run in the same folder is refused.
+    - Before the first answer is asked for, the golden plans of all datasets with answers still to come, and their
+      evaluators' options, are checked.
 
     Args:
         out_dir: As for `NaivePartitioner`.
         n: As for `NaivePartitioner`.
         keep_keys: As for `NaivePartitioner`.
+        check: Whether golden plans and options are checked before all else; False leaves it to each task.
 
     Example:
         In a config: `eval=dict(partitioner=dict(type=ResumingPartitioner), runner=…)`, and the same for `infer`.
     """
 
-    def __init__(self, out_dir: str, n: int = 1, keep_keys: list[str] | None = None) -> None:
+    def __init__(self, out_dir: str, n: int = 1, keep_keys: list[str] | None = None, *, check: bool = True) -> None:
         super().__init__(out_dir=out_dir, n=n, keep_keys=keep_keys)
+        self.check = check
 
     def partition(
         self,
@@ -89,7 +94,8 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
 
         Raises:
             FolderInUseError: If another process works in the folder.
-            ValueError: If a model or dataset is called so that its files would be outside the folder.
+            ValueError: If a model or dataset is called so that its files would be outside the folder; before inference
+                also if golden plans or evaluators' options are unsound (all are named).
         """
         pairs = list(_pairs(model_dataset_combinations))
         for model, dataset in pairs:
@@ -103,6 +109,8 @@ class ResumingPartitioner(NaivePartitioner):  # type: ignore[misc]
         tasks: list[dict[str, Any]] = super().partition(
             model_dataset_combinations, work_dir, out_dir, dict(add_cfg or {})
         )
+        if self.check and Path(out_dir).name == 'predictions':
+            refuse_unsound(dataset for task in tasks for part in task['datasets'] for dataset in part)
         return tasks
 
 
@@ -237,11 +245,14 @@ def _differences(file: Path, dataset: Any) -> list[str]:
 
 
 def _set_aside(file: Path, why: str) -> Path:
-    """Rename a file, and the details beside a result in the same way."""
-    parts = [one for one in (file, file.with_suffix(SUFFIX)) if one.is_file()]
+    """Rename a file, and the details beside a result in the same way.
+
+    The file is the last: a run that is killed between the two finds it again, and gives it the ending of its details.
+    """
+    parts = [one for one in (file.with_suffix(SUFFIX), file) if one.is_file()]
     number, ending = 0, why
     while any(Path(f'{one}.{ending}').exists() for one in parts):
         number += 1
         ending = f'{why}-{number}'
-    kept, *_ = [one.rename(f'{one}.{ending}') for one in parts]
+    *_, kept = [one.rename(f'{one}.{ending}') for one in parts]
     return kept

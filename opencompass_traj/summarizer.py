@@ -23,8 +23,7 @@ from opencompass.summarizers.default import (
 from opencompass.utils import dataset_abbr_from_cfg, model_abbr_from_cfg
 from opencompass.utils.prompt import get_prompt_hash
 
-from opencompass_traj.command_line.exit_codes import FAULTS_FOUND
-from opencompass_traj.command_line.output import write, write_file
+from opencompass_traj.exit_codes import FAULTS_FOUND
 from opencompass_traj.report.gate import Gate
 from opencompass_traj.report.junit import as_junit
 from opencompass_traj.report.page import write_report
@@ -35,6 +34,7 @@ from opencompass_traj.report.summary import analyse, write_tables
 from opencompass_traj.report.summary_text import summary_text
 from opencompass_traj.scoring import Efficiency, Outcome
 from opencompass_traj.shards import shard_groups
+from opencompass_traj.terminal import write, write_file
 
 # Of each model the results by dataset; which numbers a dataset's results have; how it was inferred.
 Picked = tuple[dict[str, dict[str, Any]], dict[str, dict[str, dict[str, float]]], dict[str, list[str]], dict[str, str]]

@@ -15,8 +15,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from opencompass_traj.command_line import main, output, program, script
-from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD, INTERRUPTED, UNFORESEEN, WRONG_CALL
+from opencompass_traj import terminal
+from opencompass_traj.command_line import main, program, script
+from opencompass_traj.exit_codes import ALWAYS, FAULTS_FOUND, GOOD, INTERRUPTED, UNFORESEEN, WRONG_CALL
 from opencompass_traj.report.runs import read_run
 from tests.report.made_runs import RIGHT, WRONG, write_run
 
@@ -296,8 +297,8 @@ def test_the_help_lists_all_commands_and_exit_codes(capsys: pytest.CaptureFixtur
 
 
 def test_there_is_a_module_for_each_command_and_no_other() -> None:
-    folder = Path(output.__file__).parent
-    others = {'__init__', 'program', 'output', 'exit_codes', 'arguments'}
+    folder = Path(program.__file__).parent
+    others = {'__init__', 'program', 'arguments'}
     assert {path.stem for path in folder.glob('*.py')} - others == set(program.COMMANDS)
     for name in program.COMMANDS:
         module = importlib.import_module(f'opencompass_traj.command_line.{name}')
@@ -331,22 +332,22 @@ def test_the_installed_script_says_its_own_name(
     assert "'opencompass-traj=opencompass_traj.command_line:script'" in (ROOT / 'setup.py').read_text('utf-8')
 
 
-# ---------------------------------------------------------------- output
+# ---------------------------------------------------------------- terminal
 
 
 def test_text_is_written_in_any_encoding() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding='ascii', newline='\n')
-    output.write('查 ✅ \ud800', stream)
+    terminal.write('查 ✅ \ud800', stream)
     assert raw.getvalue() == b'\\u67e5 \\u2705 \\ud800\n'
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding='utf-8', newline='\n')
-    output.write('查', stream)
+    terminal.write('查', stream)
     assert raw.getvalue() == '查\n'.encode()
 
 
 def test_files_are_utf_8_with_plain_ends_of_lines(tmp_path: Path) -> None:
-    output.write_file(str(tmp_path / 'a' / 'b.txt'), '查\nx')
+    terminal.write_file(str(tmp_path / 'a' / 'b.txt'), '查\nx')
     assert (tmp_path / 'a' / 'b.txt').read_bytes() == '查\nx\n'.encode()
 
 
@@ -370,7 +371,7 @@ def test_colours_are_for_terminals_that_want_them(
     text = 'failed: a\n  passed  failed\nfailedly'
     words = [('passed', 'good'), ('failed', 'bad')]
     shown = '\x1b[31mfailed\x1b[0m: a\n  \x1b[32mpassed\x1b[0m  failed\nfailedly' if coloured else text
-    assert output.coloured(text, words, stream) == shown
+    assert terminal.coloured(text, words, stream) == shown
 
 
 def test_a_terminal_sees_the_gate_in_colours(runs: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -387,12 +388,12 @@ def test_a_terminal_sees_the_gate_in_colours(runs: tuple[str, str], monkeypatch:
 def test_a_bar_is_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     items = [1, 2, 3]
     monkeypatch.setattr(sys, 'stderr', io.StringIO())
-    assert output.progress(items, title='x') is items
-    terminal = Terminal()
-    monkeypatch.setattr(sys, 'stderr', terminal)
-    assert list(output.progress(items, title='x')) == items
+    assert terminal.progress(items, title='x') is items
+    screen = Terminal()
+    monkeypatch.setattr(sys, 'stderr', screen)
+    assert list(terminal.progress(items, title='x')) == items
     # Nothing is shown before a second has passed.
-    assert 'x' not in terminal.getvalue()
+    assert 'x' not in screen.getvalue()
 
 
 # ---------------------------------------------------------------- whole processes

@@ -41,11 +41,12 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
         {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring'},
         {'numpy', 'scipy', 'pandas', 'tabulate', 'matplotlib', 'networkx', 'jinja2', 'markupsafe'},
     ),
-    'commands': ({'values', 'parsing', 'files', 'report'}, {'tqdm'}),
+    'console': ({'values'}, {'tqdm'}),
     'shell': (
-        {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring', 'report', 'commands'},
+        {'values', 'metrics', 'parsing', 'similarity', 'edges', 'files', 'scoring', 'report', 'console'},
         {'numpy', 'scipy', 'networkx', 'opencompass', 'mmengine', 'datasets', 'torch', 'tqdm'},
     ),
+    'commands': ({'values', 'parsing', 'files', 'report', 'console', 'shell'}, set()),
 }
 MODULES = {
     'plan': 'values', 'metrics': 'metrics', 'parsing': 'parsing', 'encoder': 'similarity',
@@ -58,6 +59,7 @@ MODULES = {
     'shards': 'values', 'embedding_cache': 'similarity', 'entry_store': 'similarity',
     'scoring': 'scoring', 'report': 'report', 'evaluator': 'shell', 'dataset': 'shell', 'model': 'shell',
     'evaluator_io': 'shell', 'summarizer': 'shell', 'teval': 'shell', 'teval_matching': 'shell', 'resume': 'shell',
+    'golden_check': 'shell', 'exit_codes': 'console', 'terminal': 'console',
     'stopped_answers': 'shell',
 }  # fmt: skip
 # Loaded only inside the one function that needs them, if at all.

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
 from opencompass_traj.command_line.gate import add_gate_arguments, gate_of
-from opencompass_traj.command_line.output import write, write_file
+from opencompass_traj.exit_codes import ALWAYS, GOOD
 from opencompass_traj.report.runs import read_run
+from opencompass_traj.terminal import write, write_file
 
 _DESCRIPTION: Final = """\
 Writes markdown for a comment on a pull request: the leaderboard with intervals, what changed against a baseline, the

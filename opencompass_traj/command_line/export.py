@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_run
-from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
-from opencompass_traj.command_line.output import complain, write
+from opencompass_traj.exit_codes import ALWAYS, GOOD
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.runs import read_run
+from opencompass_traj.terminal import complain, write
 
 _DESCRIPTION: Final = """\
 Writes every row of details of a run, of all models and datasets, into one file: JSON lines, or parquet with lists as

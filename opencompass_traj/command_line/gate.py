@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
-from opencompass_traj.command_line.output import coloured, write, write_file
+from opencompass_traj.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.report.gate import RATES, Gate
 from opencompass_traj.report.junit import as_junit
 from opencompass_traj.report.runs import Run, read_run
+from opencompass_traj.terminal import coloured, write, write_file
 
 _DESCRIPTION: Final = """\
 Says whether a run may be released: whether its numbers keep within bounds, and whether it is no worse than a baseline

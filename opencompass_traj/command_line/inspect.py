@@ -7,11 +7,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
-from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
-from opencompass_traj.command_line.output import write
+from opencompass_traj.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.inspection import KEYLESS, Inspection, Sample, counted, inspect_path
 from opencompass_traj.parsing.trajectories import FORMATS, check_format
 from opencompass_traj.plain_text import MAX_TEXT, plain
+from opencompass_traj.terminal import write
 
 MAX_LISTED: Final = 20
 MAX_PLACES: Final = 4

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from opencompass_traj.command_line.arguments import add_repeatable, add_run
-from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
-from opencompass_traj.command_line.output import progress, write
+from opencompass_traj.exit_codes import ALWAYS, GOOD
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.known import worst_rows
 from opencompass_traj.report.names import chosen, known_metrics
 from opencompass_traj.report.runs import Run, read_run
+from opencompass_traj.terminal import progress, write
 
 _DESCRIPTION: Final = """\
 Draws each dataset's leaderboard with intervals; with --sample or --worst, the golden and the predicted graph of

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Final, Protocol, cast
 
-from opencompass_traj.command_line.exit_codes import EXPLAINED, INTERRUPTED, UNFORESEEN, WRONG_CALL
-from opencompass_traj.command_line.output import complain, write
+from opencompass_traj.exit_codes import EXPLAINED, INTERRUPTED, UNFORESEEN, WRONG_CALL
 from opencompass_traj.plain_text import plain
+from opencompass_traj.terminal import complain, write
 
 COMMANDS: Final[dict[str, str]] = {
     'inspect': 'show what is recognised in a file of runs or golden plans',

@@ -6,10 +6,10 @@ import argparse
 from typing import Final
 
 from opencompass_traj.command_line.arguments import add_run
-from opencompass_traj.command_line.exit_codes import ALWAYS, GOOD
-from opencompass_traj.command_line.output import write
+from opencompass_traj.exit_codes import ALWAYS, GOOD
 from opencompass_traj.plain_text import plain
 from opencompass_traj.report.runs import read_run
+from opencompass_traj.terminal import write
 
 _DESCRIPTION: Final = """\
 Writes the HTML report of a run again: one file that needs nothing else. By default it takes the place of the one that

@@ -1,15 +1,17 @@
-"""`validate FILE`: checks golden files, and the recordings that answer them, without running anything."""
+"""`validate FILE`: checks golden files, the recordings that answer them, and the datasets of configs."""
 
 from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
-from opencompass_traj.command_line.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.command_line.inspect import read_fields
-from opencompass_traj.command_line.output import write
+from opencompass_traj.exit_codes import ALWAYS, FAULTS_FOUND, GOOD
 from opencompass_traj.plain_text import plain
+from opencompass_traj.terminal import write
 from opencompass_traj.validation import Checked, Validation, validate
 
 MAX_LISTED: Final = 200
@@ -17,7 +19,8 @@ MAX_CHARS: Final = 400
 
 _DESCRIPTION: Final = """\
 Says everything that is wrong with golden files: rows, ids, steps, dependencies, arguments, budgets, prompts; and with
-recordings, whether they answer every task and no other. Nothing is run, and no model is asked."""
+recordings, whether they answer every task and no other. Of a config (FILE.py) the golden plans of all its datasets are
+checked as the run would read and score them, with the evaluators' options. No model is asked."""
 _EPILOG: Final = f"""\
 exit codes:
   0    no fault
@@ -28,13 +31,16 @@ exit codes:
 examples:
   python -m opencompass_traj validate tasks.jsonl
   python -m opencompass_traj validate tasks.jsonl --recordings runs/ --json
+  python -m opencompass_traj validate configs/eval_traj.py
   python -m opencompass_traj validate gold.json --fields id=task_id query=instruction ground_truth=gold_actions"""
 
 
 def describe(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
-    parser.add_argument('files', nargs='+', metavar='FILE', help='a golden file, or package:NAME/path')
+    parser.add_argument(
+        'files', nargs='+', metavar='FILE', help='a golden file, package:NAME/path, or a config: a .py file'
+    )
     for flag, what in (('--fields', 'golden files'), ('--recording-fields', 'recordings')):
         parser.add_argument(
             flag,
@@ -57,14 +63,29 @@ def run(given: argparse.Namespace) -> int:
     Raises:
         ValueError: If an option is wrong.
     """
-    found = validate(
-        given.files,
-        recordings=given.recordings,
-        fields=read_fields(given.fields),
-        recording_fields=read_fields(given.recording_fields),
-    )
+    configs = [path for path in given.files if path.endswith('.py')]
+    files = [path for path in given.files if not path.endswith('.py')]
+    if given.recordings and not files:
+        raise ValueError('expected a golden file beside --recordings, got configs alone')
+    checked = [one for path in configs for one in _of_config(path)]
+    if files:
+        of_files = validate(
+            files,
+            recordings=given.recordings,
+            fields=read_fields(given.fields),
+            recording_fields=read_fields(given.recording_fields),
+        )
+        checked += of_files.files
+    found = Validation(tuple(checked))
     write(as_json(found) if given.json else as_text(found))
     return GOOD if found.sound else FAULTS_FOUND
+
+
+def _of_config(path: str) -> tuple[Checked, ...]:
+    # It loads OpenCompass, which takes longer than all that is checked.
+    from opencompass_traj.golden_check import check_config
+
+    return tuple(replace(one, file=f'{path}: {one.file}') for one in check_config(Path(path)).files)
 
 
 def as_text(found: Validation) -> str:
