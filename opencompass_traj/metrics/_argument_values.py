@@ -242,10 +242,14 @@ def largest_matching(allowed: Sequence[Sequence[bool]]) -> tuple[tuple[int, int]
     """
     if not allowed or not allowed[0]:
         return ()
-    pairs = tuple((row, column) for row, line in enumerate(allowed) for column, one in enumerate(line) if one)
-    if len({row for row, _ in pairs}) == len({column for _, column in pairs}) == len(pairs):
-        # Nothing competes for a row or a column.
-        return pairs
+    first: dict[int, int] = {}
+    for row, line in enumerate(allowed):
+        column = next((column for column, one in enumerate(line) if one and column not in first), None)
+        if column is not None:
+            first[column] = row
+    if len(first) == min(sum(map(any, allowed)), sum(map(any, zip(*allowed, strict=True)))):
+        # First come, first served leaves nobody out that anybody could take.
+        return tuple(sorted((row, column) for column, row in first.items()))
     chosen = maximum_bipartite_matching(csr_array(np.asarray(allowed, dtype=np.int8)), perm_type='column')
     return tuple((row, int(column)) for row, column in enumerate(chosen) if column >= 0)
 

@@ -12,6 +12,7 @@ import numpy as np
 from opencompass_traj.embedding import TextVectors
 from opencompass_traj.encoder import Vectors
 from opencompass_traj.plain_text import encodable
+from opencompass_traj.scoring.collector import search_put_off
 from opencompass_traj.scoring.comparison import Comparison
 from opencompass_traj.scoring.references import Alternatives, UnreadReferences
 from opencompass_traj.scoring.rows import Row
@@ -115,7 +116,8 @@ def score_chunk(scorer: Scorer, given: tuple[Chunk, KnownVectors | None]) -> Sco
 
 def scored(scorer: Scorer, samples: Sequence[Sample], *, as_lines: bool) -> ScoredChunk:
     """Score samples whose texts are embedded already."""
-    rows = [scorer.best_row(sample) for sample in samples]
+    with search_put_off():
+        rows = [scorer.best_row(sample) for sample in samples]
     sums = Sums.of(rows, scorer.keys)
     if not as_lines:
         return ScoredChunk(len(rows), sums, rows)

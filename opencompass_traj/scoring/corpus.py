@@ -13,6 +13,7 @@ from typing import Any
 from opencompass_traj.embedding import TextVectors
 from opencompass_traj.metrics.alternatives import best_of
 from opencompass_traj.scoring.chunks import Sample, ScoredChunk
+from opencompass_traj.scoring.collector import heap_left_out
 from opencompass_traj.scoring.comparison import Comparison, Reading
 from opencompass_traj.scoring.metric import Metric
 from opencompass_traj.scoring.references import Alternatives, UnreadReferences
@@ -128,11 +129,12 @@ class Scorer:
         vectors = self._get_vectors() if self.uses_embeddings and self._get_vectors else None
         corpus = Corpus(self, predictions, references, vectors, as_lines=write is not None)
         try:
-            for chunk in self._watched(corpus.scored(workers), len(predictions)):
-                sums += chunk.sums
-                details += chunk.rows
-                if write is not None:
-                    write(chunk.lines)
+            with heap_left_out():
+                for chunk in self._watched(corpus.scored(workers), len(predictions)):
+                    sums += chunk.sums
+                    details += chunk.rows
+                    if write is not None:
+                        write(chunk.lines)
         except ValueError:
             # One faulty golden plan stops the scoring, but must not hide the faults of those after it.
             problems = references.problems(self.reading.rules) if isinstance(references, UnreadReferences) else None

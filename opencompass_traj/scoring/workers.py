@@ -8,6 +8,7 @@ OpenCompass included; until it is there, the work is done here, so that nobody w
 
 from __future__ import annotations
 
+import gc
 import logging
 import multiprocessing
 import os
@@ -196,6 +197,8 @@ def _context(preload: Sequence[str]) -> BaseContext:
 def _begin(state: object) -> None:
     global _state  # noqa: PLW0603 - a worker has one state for its life
     _state = state
+    # For the life of the worker: see `scoring.collector`.
+    gc.freeze()
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
